@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from theta0.cli import main
+from theta0.space import spaces
+
+CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|avg_pool_3x3~1|+|skip_connect~0|nor_conv_3x3~1|none~2|"
+Output = pytest.CaptureFixture[str]
+
+
+def run(capsys: Output, *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_spaces(capsys: Output) -> None:
+    code, out, _ = run(capsys, "spaces")
+    assert code == 0
+    for name in spaces.names():
+        assert name in out
+    assert "423,624 architectures" in out
+    assert "1,076,746,950,455,072,400" in out
+
+
+def test_describe(capsys: Output, tmp_path: Path) -> None:
+    picture = tmp_path / "cell.svg"
+    code, out, _ = run(capsys, "describe", "nasbench201", CELL, "--svg", str(picture))
+    assert code == 0
+    for words in (
+        CELL,
+        "width 1c, depth 2",
+        "802,426",
+        "113,951,360",
+        "1:nor_conv_3x3 = 0; 2:nor_conv_3x3 = 1",
+        "<-- avg",
+    ):
+        assert words in out
+    assert picture.read_text().startswith("<svg")
+
+
+def test_describe_takes_shape_classes_skeleton_and_data(capsys: Output) -> None:
+    _, out, _ = run(capsys, "describe", "nasbench201", CELL, "--shape", "3x16x16", "--classes", "120")
+    assert "809,576" in out  # the benchmark's count for ImageNet16-120
+    _, out, _ = run(capsys, "describe", "nasbench201", CELL, "--data", "digits")
+    assert "1 x 8 x 8 images, 10 classes" in out
+    _, out, _ = run(capsys, "describe", "darts", "DARTS_V2", "--skeleton", "imagenet")
+    assert "3 x 224 x 224 images, 1000 classes" in out
+    assert "canonical normal" in out
+    assert "canonical reduce" in out
+
+
+def test_sample_is_reproducible(capsys: Output) -> None:
+    first = run(capsys, "sample", "nasbench201", "--data", "digits", "--count", "3", "--seed", "1")
+    assert first == run(capsys, "sample", "nasbench201", "--data", "digits", "--count", "3", "--seed", "1")
+    assert first != run(capsys, "sample", "nasbench201", "--data", "digits", "--count", "3", "--seed", "2")
+    assert len(first[1].splitlines()) == 2 + 3
+
+
+def test_a_user_s_space_by_file_and_by_import_path(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for name in ("examples/plain_space.py:PlainResNet", "examples.plain_space:PlainResNet"):
+        code, out, _ = run(capsys, "describe", name, "depth=2, width=16, kernel=3", "--data", "digits")
+        assert code == 0
+        assert "42,858" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["describe", "nasbench201", "|nor~0|"], "expected one of none, skip_connect"),
+        (["describe", "nasbench21", CELL], "did you mean nasbench201"),
+        (["describe", "nasbench201", CELL, "--skeleton", "x"], "has no skeleton 'x'"),
+        (["describe", "nasbench201", CELL, "--shape", "3x32"], "channels x height x width"),
+        (["describe", "nasbench201", CELL, "--shape", "0x32x32"], "channels x height x width"),
+        (["describe", "nasbench201", CELL, "--classes", "0"], "--classes must be at least 1, not 0"),
+        (["describe", "nasbench201", CELL, "--svg", "/no/such/folder/a.svg"], "No such file or directory"),
+        (["describe", "nasbench201", CELL, "--data", "/no/such/data"], "found nothing there"),
+        (["describe", "examples/plain_space.py:Block", "x"], "is not a space"),
+        (["sample", "no.module:Space"], "cannot be imported"),
+        (["sample", "--count", "0"], "--count must be at least 1, not 0"),
+        (["sample", "--seed", "-1"], "--seed must be 0 or more, not -1"),
+        (["data", "get"], "needs the name of a data set"),
+        (["data", "get", "cifar11"], "did you mean cifar10"),
+        (["data", "check", "cifar10", "--root", "/no/such/root"], "theta0 data get cifar10"),
+    ],
+)
+def test_bad_input_is_one_message_and_code_2(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
+) -> None:
+    monkeypatch.chdir(ROOT)
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert err.startswith("theta0: error: ")
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    from theta0.spaces.nasbench201 import NASBench201
+
+    def broken(self: object, text: str) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(NASBench201, "parse", broken)
+    with pytest.raises(KeyError, match="a bug"):
+        main(["describe", "nasbench201", CELL])
+
+
+def test_data_check(capsys: Output) -> None:
+    code, out, _ = run(capsys, "data", "check", "digits")
+    assert code == 0
+    assert "digits/train: 1,438 images of 1 x 8 x 8, 10 classes" in out
+    _, out, _ = run(capsys, "data", "list")
+    assert "comes with scikit-learn" in out
+
+
+@pytest.mark.parametrize("arguments", [[], ["describe"], ["sample", "--nothing"], ["data", "fetch"]])
+def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+
+
+def process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "theta0", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def test_runs_as_a_module_without_torch() -> None:
+    help_ = process("--help")
+    assert help_.returncode == 0
+    assert all(command in help_.stdout for command in ("spaces", "describe", "sample", "data"))
+    code = "import sys; from theta0.cli import main; main(['spaces']); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, cwd=ROOT).returncode == 0
+
+
+def test_a_reader_that_leaves_early() -> None:
+    command = f"{sys.executable} -m theta0 spaces | head -1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,239 @@
+"""The command line: each command is a function here, and its options are the function's parameters.
+
+A parameter without a default is an argument, a keyword-only one an option; its help is the text in its annotation.
+Commands import what they need when they run, so that ``theta0 --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import theta0
+from theta0.errors import Theta0Error
+
+SpaceName = Annotated[str, "a space: see `theta0 spaces`, or your own as module:Class"]
+SkeletonName = Annotated[str | None, "a skeleton of the space by name (default: its first)"]
+DataName = Annotated[str | None, "take shape and classes from a data set: a name or a path"]
+Shape = Annotated[str | None, "images as channels x height x width, such as 3x32x32"]
+Classes = Annotated[int | None, "number of classes"]
+
+
+def spaces() -> None:
+    """List the search spaces with size and notation."""
+    from theta0.space import get_space
+    from theta0.space import spaces as registry
+
+    for name in registry.names():
+        space = get_space(name)
+        print(f"{name}  {space.size:,} architectures")
+        print(f"    {space.title}")
+        print(f"    skeletons: {', '.join(space.skeletons)}")
+        print(f"    notation:  {space.notation}")
+
+
+def describe(
+    space: SpaceName,
+    architecture: Annotated[str, "an architecture in the notation of the space"],
+    *,
+    skeleton: SkeletonName = None,
+    shape: Shape = None,
+    classes: Classes = None,
+    data: DataName = None,
+    svg: Annotated[Path | None, "also draw the cells into this file"] = None,
+) -> None:
+    """Show an architecture: its cells, their width and depth, canonical form, parameters and multiply-adds."""
+    from theta0 import draw
+    from theta0.graph import depth, width
+    from theta0.space import get_space
+
+    found = get_space(space)
+    parsed = found.parse(architecture)
+    options = found.options(skeleton, **_data_options(shape, classes, data))
+    cost = found.measure(parsed, options)
+    cells = found.cells(parsed)
+    print(found.format(parsed))
+    for name, cell in cells.items():
+        wide, deep = width(cell, found.zero), depth(cell, found.zero)
+        print(f"\n{name}: width {wide:g}c, depth {deep}" + ("" if deep else " (no path from input to output)"))
+        print(draw.text(cell))
+    print()
+    size = " x ".join(map(str, options.shape))
+    rows = [("parameters", f"{cost.parameters:,}"), ("multiply-adds", f"{cost.flops:,}")]
+    rows.append(("network for", f"{size} images, {options.classes} classes"))
+    canonical = found.canonical(parsed)
+    if isinstance(canonical, tuple) and cells:
+        rows += [(f"canonical {name}", str(form)) for name, form in zip(cells, canonical, strict=True)]
+    elif canonical != parsed:
+        rows.append(("canonical form", str(canonical)))
+    for title, value in rows:
+        print(f"{title:<16} {value}")
+    if svg:
+        if not cells:
+            raise Theta0Error(f"the space {space} has no cells to draw; leave --svg out")
+        svg.write_text(draw.svg(cells))
+        print(f"{'drawing':<16} {svg}")
+
+
+def sample(
+    space: SpaceName = "nasbench201",
+    *,
+    count: Annotated[int, "how many architectures"] = 10,
+    seed: Annotated[int, "the same seed gives the same architectures"] = 0,
+    skeleton: SkeletonName = None,
+    shape: Shape = None,
+    classes: Classes = None,
+    data: DataName = None,
+) -> None:
+    """Draw architectures, each with the same probability, and show what they cost."""
+    import numpy as np
+
+    from theta0.graph import depth, width
+    from theta0.space import get_space
+
+    if count < 1:
+        raise Theta0Error(f"--count must be at least 1, not {count}")
+    if seed < 0:
+        raise Theta0Error(f"--seed must be 0 or more, not {seed}")
+    found = get_space(space)
+    options = found.options(skeleton, **_data_options(shape, classes, data))
+    generator = np.random.default_rng(seed)
+    print(f"{found.title}; {' x '.join(map(str, options.shape))} images, {options.classes} classes")
+    print(f"{'parameters':>12} {'multiply-adds':>15}  {'width':>9} {'depth':>7}  architecture", flush=True)
+    for _ in range(count):
+        architecture = found.sample(generator)
+        cost = found.measure(architecture, options)
+        cells = found.cells(architecture).values()
+        wide = "/".join(f"{width(cell, found.zero):.3g}c" for cell in cells) or "-"
+        deep = "/".join(str(depth(cell, found.zero)) for cell in cells) or "-"
+        print(
+            f"{cost.parameters:>12,} {cost.flops:>15,}  {wide:>9} {deep:>7}  {found.format(architecture)}", flush=True
+        )
+
+
+def data(
+    action: Annotated[Literal["list", "get", "check"], "list what is known, download a data set, or look into one"],
+    source: Annotated[str | None, "the name of a data set, or for check also a path"] = None,
+    *,
+    root: Annotated[Path | None, "the folder of the data sets (default: THETA0_DATA or ~/.cache/theta0)"] = None,
+) -> None:
+    """List, download and check image data sets."""
+    from theta0.data import get, load, names
+    from theta0.data.sources import SOURCES, candidates, data_root
+
+    if action == "list":
+        place = data_root(root)
+        for name in names():
+            known = SOURCES.get(name)
+            if known is None:
+                print(f"{name:<14} comes with scikit-learn")
+                continue
+            found = next((str(path) for path in candidates(name, place) if path.is_dir()), None)
+            megabytes = sum(file.size for file in known.files) / 1e6
+            print(f"{name:<14} {found or f'not there; `theta0 data get {name}` downloads {megabytes:.0f} MB'}")
+        return
+    if source is None:
+        raise Theta0Error(f"`theta0 data {action}` needs the name of a data set; `theta0 data list` has them")
+    if action == "get":
+        print(get(source, root=root))
+        return
+    loaded = load(source, root=root)
+    for part in (loaded.train, loaded.test):
+        if part is None:
+            print("no test part; one will be split off")
+            continue
+        counts = part.labels.bincount(minlength=len(part.classes))
+        print(f"{part.name}: {len(part):,} images of {' x '.join(map(str, part.shape))}, {len(part.classes)} classes")
+        print(f"    images in a class: {int(counts.min()):,} to {int(counts.max()):,}")
+        for title, values in zip(("mean", "deviation"), part.mean_std(), strict=True):
+            print(f"    {title} of the channels: {', '.join(f'{value:.4f}' for value in values)}")
+        print(f"    fingerprint: {part.fingerprint()}")
+
+
+def _data_options(shape: str | None, classes: int | None, data: str | None) -> dict[str, Any]:
+    """The options of a skeleton that the data decide."""
+    options: dict[str, Any] = {}
+    if data is not None:
+        from theta0.data import load
+
+        train = load(data).train
+        options = {"shape": train.shape, "classes": len(train.classes)}
+    if shape is not None:
+        parts = shape.lower().split("x")
+        if len(parts) != 3 or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+            raise Theta0Error(f"--shape must be channels x height x width, such as 3x32x32, not {shape!r}")
+        options["shape"] = tuple(map(int, parts))
+    if classes is not None:
+        if classes < 1:
+            raise Theta0Error(f"--classes must be at least 1, not {classes}")
+        options["classes"] = classes
+    return options
+
+
+COMMANDS: tuple[Callable[..., None], ...] = (sample, describe, spaces, data)
+
+
+def parser(commands: Iterable[Callable[..., None]] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser of the command line, made from the signatures of ``commands``."""
+    top = argparse.ArgumentParser(
+        prog="theta0", description="Find a strong neural network for your images at initialization."
+    )
+    top.add_argument("--version", action="version", version=f"theta0 {theta0.__version__}")
+    sub = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in commands:
+        name = command.__name__.replace("_", "-")
+        summary = inspect.getdoc(command) or ""
+        one = sub.add_parser(name, help=summary.splitlines()[0], description=summary)
+        hints = typing.get_type_hints(command, include_extras=True)
+        for parameter in inspect.signature(command).parameters.values():
+            _add(one, parameter, hints[parameter.name])
+        one.set_defaults(command=command)
+    return top
+
+
+def _add(to: argparse.ArgumentParser, parameter: inspect.Parameter, hint: Any) -> None:
+    kind, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
+    text = notes[0] if notes else None
+    required = parameter.default is inspect.Parameter.empty
+    if isinstance(kind, types.UnionType):  # X | None: an option that may be left out
+        kind = next(choice for choice in typing.get_args(kind) if choice is not types.NoneType)
+    if not required and parameter.default is not None and text:
+        text = f"{text} (default: {parameter.default})"
+    extra: dict[str, Any] = {"type": kind}
+    if typing.get_origin(kind) is Literal:
+        extra = {"choices": typing.get_args(kind)}
+    if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+        name = "--" + parameter.name.replace("_", "-")
+        to.add_argument(name, dest=parameter.name, default=parameter.default, help=text, **extra)
+    else:
+        if not required:
+            extra |= {"nargs": "?", "default": parameter.default}
+        to.add_argument(parameter.name, help=text, **extra)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 if it went well, 2 for a value that cannot be used."""
+    if "" not in sys.path:  # a user's own files are importable from the folder where the command runs
+        sys.path.insert(0, "")
+    options = vars(parser().parse_args(arguments))
+    command = options.pop("command")
+    try:
+        command(**options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("theta0: stopped", file=sys.stderr)
+        return 130
+    except (Theta0Error, OSError) as error:
+        print(f"theta0: error: {error}", file=sys.stderr)
+        return 2
+    return 0
