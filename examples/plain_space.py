@@ -9,12 +9,10 @@ and multiply-adds follow from them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
-from theta0 import Choice, Skeleton, Space
+from theta0 import Choice, Chosen, Skeleton, Space
 
 
 class Block(nn.Module):
@@ -37,7 +35,7 @@ class Block(nn.Module):
         return torch.relu(self.path(x) + self.shortcut(x))
 
 
-class PlainResNet(Space[Any]):
+class PlainResNet(Space[Chosen]):
     """Two stages of ``depth`` blocks; the second one has twice the channels and half the resolution."""
 
     name = "plain"
@@ -48,7 +46,7 @@ class PlainResNet(Space[Any]):
         Choice("kernel", (3, 5, 7)),
     )
 
-    def network(self, architecture: Any, skeleton: Skeleton) -> nn.Module:
+    def network(self, architecture: Chosen, skeleton: Skeleton) -> nn.Module:
         """Stem, blocks, global average, classifier."""
         width = architecture.width
         layers: list[nn.Module] = [nn.Conv2d(skeleton.shape[0], width, 3, padding=1)]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from theta0.graph import depth as depth
     from theta0.graph import width as width
     from theta0.space import Choice as Choice
+    from theta0.space import Chosen as Chosen
     from theta0.space import Skeleton as Skeleton
     from theta0.space import Space as Space
     from theta0.space import get_space as get_space
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "Cell": "theta0.graph:Cell",
     "Choice": "theta0.space:Choice",
+    "Chosen": "theta0.space:Chosen",
     "DataError": "theta0.errors:DataError",
     "ParseError": "theta0.errors:ParseError",
     "Skeleton": "theta0.space:Skeleton",

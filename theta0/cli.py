@@ -78,7 +78,7 @@ def describe(
     if svg:
         if not cells:
             raise Theta0Error(f"the space {space} has no cells to draw; leave --svg out")
-        svg.write_text(draw.svg(cells))
+        svg.write_text(draw.svg(cells), encoding="utf-8")
         print(f"{'drawing':<16} {svg}")
 
 

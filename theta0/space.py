@@ -20,11 +20,9 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections import namedtuple
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -43,6 +41,20 @@ class Choice(NamedTuple):
 
     name: str
     candidates: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One candidate for each choice, by name: ``architecture.depth``. It travels between processes."""
+
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
+
+    def __getattr__(self, name: str) -> Any:
+        names = self.__dict__.get("names", ())  # not there yet while a copy is unpacked
+        if name not in names:
+            raise AttributeError(f"no choice is called {name!r}; {nearest(name, names)}")
+        return self.values[names.index(name)]
 
 
 class Measured(NamedTuple):
@@ -96,20 +108,16 @@ class Space(ABC, Generic[A]):
     def network(self, architecture: A, skeleton: Any) -> nn.Module:
         """The network of ``architecture`` on a skeleton; layers draw their own start."""
 
-    # What an architecture is: by default a tuple of one candidate for each choice, with names.
-
-    @cached_property
-    def _record(self) -> Any:
-        return namedtuple("Architecture", [choice.name for choice in self.choices])
+    # What an architecture is: a `Chosen`, where a space has nothing else of its own.
 
     def decode(self, codes: Sequence[int]) -> A:
         """The architecture that takes candidate ``codes[i]`` of choice i."""
-        architecture: A = self._record(*(c.candidates[i] for c, i in zip(self.choices, codes, strict=True)))
-        return architecture
+        values = tuple(choice.candidates[code] for choice, code in zip(self.choices, codes, strict=True))
+        return cast(A, Chosen(tuple(choice.name for choice in self.choices), values))
 
     def encode(self, architecture: A) -> tuple[int, ...]:
         """The codes of ``architecture``, so that ``decode`` gives it back."""
-        values: Sequence[Any] = architecture  # type: ignore[assignment]
+        values = cast(Chosen, architecture).values
         return tuple(choice.candidates.index(value) for choice, value in zip(self.choices, values, strict=True))
 
     @property
@@ -142,8 +150,8 @@ class Space(ABC, Generic[A]):
 
     def format(self, architecture: A) -> str:
         """The text of ``architecture``, in the notation that its benchmark uses."""
-        values: Sequence[Any] = architecture  # type: ignore[assignment]
-        return ", ".join(f"{choice.name}={value}" for choice, value in zip(self.choices, values, strict=True))
+        chosen = cast(Chosen, architecture)
+        return ", ".join(f"{name}={value}" for name, value in zip(chosen.names, chosen.values, strict=True))
 
     def parse(self, text: str) -> A:
         """The architecture that ``text`` writes; :class:`~theta0.errors.ParseError` tells where it is wrong."""
@@ -206,7 +214,8 @@ class Space(ABC, Generic[A]):
                 f"a network needs images (channels, height, width) and classes of at least one; "
                 f"these are {skeleton.shape} and {skeleton.classes}"
             )
-        return skeleton
+        channels, height, width = skeleton.shape  # a list would not be hashable
+        return replace(skeleton, shape=(channels, height, width))
 
     def build(
         self,

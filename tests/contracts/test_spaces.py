@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,8 @@ def test_architectures_can_be_compared_and_kept(space: Space[Any]) -> None:
     assert first == second  # the same seed
     assert [hash(architecture) for architecture in first] == [hash(architecture) for architecture in second]
     assert samples(space, 20, seed=1) != first
+    assert pickle.loads(pickle.dumps(first)) == first
+    assert copy.deepcopy(first) == first
 
 
 def test_codes_round_trip(space: Space[Any]) -> None:
