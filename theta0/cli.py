@@ -7,6 +7,7 @@ Commands import what they need when they run, so that ``theta0 --help`` answers 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import inspect
 import os
 import sys
@@ -14,10 +15,13 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import theta0
-from theta0.errors import Theta0Error
+from theta0.errors import Theta0Error, nearest
+
+if TYPE_CHECKING:
+    from theta0.space import Skeleton
 
 SpaceName = Annotated[str, "a space: see `theta0 spaces`, or your own as module:Class"]
 SkeletonName = Annotated[str | None, "a skeleton of the space by name (default: its first)"]
@@ -118,6 +122,107 @@ def sample(
         )
 
 
+def score(
+    target: Annotated[str, "a space, or a function that makes a network: mymodule.py:build"],
+    *,
+    data: Annotated[str, "a data set: a name or a path"] = "digits",
+    pool: Annotated[str, "how many architectures to sample, or all, or a file with one on each line"] = "100",
+    scores: Annotated[str | None, "names, with variants behind a colon, divided by commas; or all"] = None,
+    batch: Annotated[int, "images in the scoring batch"] = 64,
+    seed: Annotated[int, "of the batch, the pool and the networks"] = 0,
+    skeleton: SkeletonName = None,
+    options: Annotated[str | None, "options of the skeleton, such as channels=8,cells=3"] = None,
+    initialization: Annotated[str, "torch, lecun, xavier, he or ntk"] = "torch",
+    device: Annotated[str, "cpu, cuda, or auto"] = "auto",
+    processes: Annotated[int, "processes that share a pool"] = 1,
+    out: Annotated[Path | None, "write the scores to this .npz, .csv or .parquet file"] = None,
+) -> None:
+    """Score networks at initialization, without training: those of a space, or your own."""
+    import numpy as np
+    import torch
+
+    from theta0.data import load
+    from theta0.pool import score_pool
+    from theta0.registry import imported
+    from theta0.score import score as score_one
+    from theta0.space import Space, get_space
+
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    train = load(data).train
+    x, y = train.batch(batch, seed=seed)
+    if ":" in target and not (isinstance(component := imported(target), type) and issubclass(component, Space)):
+        model = component()
+        if not isinstance(model, torch.nn.Module):
+            raise Theta0Error(f"{target} gives a {type(model).__name__}, not a network (torch.nn.Module)")
+        records = score_one(model.to(device), x, y, scores, seed=seed)
+        print(records)
+        if out:
+            records.save(out)
+        return
+    space = get_space(target)
+    changes = _options(space.options(skeleton), options)
+    changes |= {"shape": train.shape, "classes": len(train.classes)}
+    if pool == "all":
+        architectures = list(space) if hasattr(space, "__iter__") else None
+        if architectures is None:
+            raise Theta0Error(f"--pool all is for spaces that list themselves; {space.name} does not: give a number")
+    elif pool.isdigit() and int(pool) > 0:
+        generator = np.random.default_rng(seed)
+        architectures = [space.sample(generator) for _ in range(int(pool))]
+    elif Path(pool).is_file():
+        architectures = [space.parse(line) for line in Path(pool).read_text(encoding="utf-8").splitlines()]
+    else:
+        raise Theta0Error(f"--pool must be a number of at least 1, all, or a file, not {pool!r}")
+    table = score_pool(
+        space,
+        architectures,
+        x,
+        y,
+        scores,
+        skeleton=skeleton,
+        seed=seed,
+        initialization=initialization,
+        device=device,
+        processes=processes,
+        progress=sys.stderr,
+        **changes,
+    )
+    table.facts["data"] = train.fingerprint()
+    if out:
+        table.save(out)
+    names = [name.partition(":")[0] for name in table.names]
+    print("  ".join(f"{name:>12}" for name in names) + "  architecture")
+    for text, values, codes in zip(table.architectures[:20], table.values, table.validity, strict=False):
+        cells = (
+            f"{value:>12.5g}" if code == 0 else f"{'(' + table.said(code) + ')':>12}"
+            for value, code in zip(values, codes, strict=True)
+        )
+        print("  ".join(cells) + f"  {text}")
+    if len(table.architectures) > 20:
+        print(f"... and {len(table.architectures) - 20} more" + ("" if out else "; --out FILE writes them all"))
+
+
+def _options(skeleton: Skeleton, text: str | None) -> dict[str, Any]:
+    """Options such as ``channels=8,affine=false`` by the types that they have in the skeleton."""
+    found: dict[str, Any] = {}
+    for part in (text or "").split(","):
+        name, equals, value = part.strip().partition("=")
+        if not part.strip():
+            continue
+        if not equals or not hasattr(skeleton, name):
+            known = [field.name for field in dataclasses.fields(skeleton)]
+            raise Theta0Error(f"--options takes name=value; {part.strip()!r} does not fit: {nearest(name, known)}")
+        kind = type(getattr(skeleton, name))
+        if kind is bool and value.lower() in ("true", "false"):
+            found[name] = value.lower() == "true"
+        elif kind is int and value.isdigit():
+            found[name] = int(value)
+        else:
+            raise Theta0Error(f"--options {name} must be of type {kind.__name__}, not {value!r}")
+    return found
+
+
 def data(
     action: Annotated[Literal["list", "get", "check"], "list what is known, download a data set, or look into one"],
     source: Annotated[str | None, "the name of a data set, or for check also a path"] = None,
@@ -177,7 +282,7 @@ def _data_options(shape: str | None, classes: int | None, data: str | None) -> d
     return options
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (sample, describe, spaces, data)
+COMMANDS: tuple[Callable[..., None], ...] = (score, sample, describe, spaces, data)
 
 
 def parser(commands: Iterable[Callable[..., None]] = COMMANDS) -> argparse.ArgumentParser:

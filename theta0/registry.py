@@ -21,7 +21,7 @@ import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from theta0.errors import Theta0Error, nearest
 
@@ -57,26 +57,12 @@ class Registry(Generic[T]):
     def get(self, name: str) -> T:
         """The component called ``name``, or the one at the import path ``module:attribute``."""
         if ":" in name:
-            return self._imported(name)
+            component: T = imported(name)
+            return component
         self._scan()
         if name not in self._known:
             raise Theta0Error(f"no {self.kind} is called {name!r}; {nearest(name, self._known)}")
         return self._known[name]
-
-    def _imported(self, path: str) -> T:
-        module_name, _, attribute = path.rpartition(":")
-        try:
-            module = _file(module_name) if module_name.endswith(".py") else importlib.import_module(module_name)
-        except (ImportError, OSError) as error:
-            raise Theta0Error(
-                f"the {self.kind} {path!r} cannot be imported: {error}; write package.module:Name, importable from "
-                f"this folder, or path/to/file.py:Name"
-            ) from error
-        if not hasattr(module, attribute):
-            names = [name for name in vars(module) if not name.startswith("_")]
-            raise Theta0Error(f"module {module_name!r} has no {attribute!r}; {nearest(attribute, names)}")
-        component: T = getattr(module, attribute)
-        return component
 
     def _scan(self) -> None:
         if self._scanned:
@@ -85,6 +71,22 @@ class Registry(Generic[T]):
         for info in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{self.package}.{info.name}")
         self._scanned = True
+
+
+def imported(path: str) -> Any:
+    """What lies at ``module:attribute`` or ``path/to/file.py:attribute``."""
+    module_name, _, attribute = path.rpartition(":")
+    try:
+        module = _file(module_name) if module_name.endswith(".py") else importlib.import_module(module_name)
+    except (ImportError, OSError) as error:
+        raise Theta0Error(
+            f"{path!r} cannot be imported: {error}; write package.module:Name, importable from this folder, or "
+            f"path/to/file.py:Name"
+        ) from error
+    if not hasattr(module, attribute):
+        names = [name for name in vars(module) if not name.startswith("_")]
+        raise Theta0Error(f"module {module_name!r} has no {attribute!r}; {nearest(attribute, names)}")
+    return getattr(module, attribute)
 
 
 def _file(path: str) -> types.ModuleType:

@@ -7,8 +7,9 @@ names, node by node, the operation on the edge from each earlier node. 5^6 = 15,
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
@@ -46,6 +47,10 @@ class NASBench201(Space[Cell]):
     choices = tuple(Choice(f"{source}->{target}", OPERATIONS) for source, target in PAIRS)
     skeletons = {"paper": Skeleton()}
     zero: ClassVar[frozenset[str]] = frozenset({"none"})
+
+    def __iter__(self) -> Iterator[Cell]:
+        """All cells."""
+        return (self.decode(codes) for codes in itertools.product(range(len(OPERATIONS)), repeat=len(PAIRS)))
 
     def decode(self, codes: Sequence[int]) -> Cell:
         """The cell with operation ``codes[i]`` on edge i, edges in the order of the notation."""

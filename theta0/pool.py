@@ -1,0 +1,283 @@
+"""Scores of many architectures of a space: equal ones count once, dead parts are not built, processes share the work.
+
+pool = score_pool(space, architectures, x, y, ["snip", "kappa"], device="cuda", processes=8)
+pool["snip"]                    # (n,) float64, in the order of the architectures
+pool.save("scores.npz")         # or .csv, .parquet; PoolScores.load reads .npz
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+import time
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import torch
+import torch.multiprocessing as multiprocessing
+from numpy.typing import NDArray
+from torch import Tensor
+
+from theta0 import kernel
+from theta0.errors import DataError, Theta0Error, nearest
+from theta0.score import ALWAYS, chosen, score
+from theta0.space import Skeleton, Space
+
+_VALIDITIES = ("ok", "dead", "singular", "overflow", "undefined", "refused")
+
+
+@dataclass
+class PoolScores:
+    """A table: a row for each architecture, a column for each score (and the validities beside them)."""
+
+    space: str
+    architectures: list[str]
+    names: list[str]
+    values: NDArray[np.float64]
+    """(architectures, names); NaN where a score was not reached before a stop."""
+    validity: NDArray[np.uint8]
+    """The same shape; a place in the list of validities."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Batch, seed, dtype, skeleton, machine, seconds: how the scores were made."""
+
+    def __getitem__(self, name: str) -> NDArray[np.float64]:
+        """The column called ``name``, or its only variant."""
+        return self.values[:, self._column(name)]
+
+    def _column(self, name: str) -> int:
+        found = [i for i, known in enumerate(self.names) if name in (known, known.partition(":")[0])]
+        if name in self.names:
+            return self.names.index(name)
+        if len(found) != 1:
+            raise Theta0Error(f"{len(found) or 'none'} of these scores is {name!r}; {nearest(name, self.names)}")
+        return found[0]
+
+    def valid(self, name: str) -> list[str]:
+        """What is to be said of each value of a column."""
+        return [_VALIDITIES[code] for code in self.validity[:, self._column(name)]]
+
+    @staticmethod
+    def said(code: int) -> str:
+        """The validity of a code."""
+        return _VALIDITIES[code]
+
+    def frame(self) -> Any:
+        """A pandas DataFrame."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise Theta0Error("a DataFrame needs pandas; pip install pandas") from error
+        columns: dict[str, Any] = {"architecture": self.architectures}
+        for name in self.names:
+            columns[name] = self[name]
+            columns[f"{name} validity"] = self.valid(name)
+        return pandas.DataFrame(columns)
+
+    def save(self, path: str | Path) -> None:
+        """Writes .npz (with all facts), .csv or .parquet; the file appears whole or not at all."""
+        path = Path(path)
+        writers = {".npz": self._npz, ".csv": self._csv, ".parquet": self._parquet}
+        if path.suffix not in writers:
+            raise Theta0Error(f"scores are written to {', '.join(writers)} files, not to {path.name!r}")
+        part = path.with_name(f".{path.name}.part{path.suffix}")
+        try:
+            writers[path.suffix](part)
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _npz(self, path: Path) -> None:
+        np.savez_compressed(
+            path,
+            space=self.space,
+            architectures=np.array(self.architectures),
+            names=np.array(self.names),
+            values=self.values,
+            validity=self.validity,
+            facts=json.dumps(self.facts),
+        )
+
+    def _csv(self, path: Path) -> None:
+        with path.open("w", newline="", encoding="utf-8") as out:
+            writer = csv.writer(out, lineterminator="\n")
+            writer.writerow(["architecture", *(part for name in self.names for part in (name, f"{name} validity"))])
+            for text, values, codes in zip(self.architectures, self.values.tolist(), self.validity, strict=True):
+                pairs = zip(values, codes, strict=True)
+                writer.writerow([text, *(part for value, code in pairs for part in (repr(value), _VALIDITIES[code]))])
+
+    def _parquet(self, path: Path) -> None:
+        self.frame().to_parquet(path, index=False)
+
+    @classmethod
+    def load(cls, path: str | Path) -> PoolScores:
+        """Reads what ``save`` wrote to a .npz file."""
+        wanted = ("space", "architectures", "names", "values", "validity", "facts")
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                missing = [key for key in wanted if key not in file.files]
+                if missing:
+                    raise DataError(f"{path}: expected a score file, found no {', '.join(missing)}; another file")
+                entries = {key: file[key] for key in wanted}
+        except (OSError, ValueError, EOFError) as error:
+            if isinstance(error, Theta0Error):
+                raise
+            raise DataError(f"{path}: expected a score file (.npz), found: {error}") from error
+        texts, names = entries["architectures"].tolist(), entries["names"].tolist()
+        if entries["values"].shape != (len(texts), len(names)) or entries["validity"].shape != entries["values"].shape:
+            raise DataError(
+                f"{path}: expected values for {len(texts)} architectures and {len(names)} scores, "
+                f"found {entries['values'].shape}; the file is damaged"
+            )
+        facts = json.loads(str(entries["facts"]))
+        return cls(
+            str(entries["space"]), texts, names, entries["values"].astype(np.float64), entries["validity"], facts
+        )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What every process needs to know."""
+
+    space: Space[Any]
+    skeleton: Skeleton
+    x: Tensor
+    y: Tensor
+    scores: list[str]
+    seed: int
+    initialization: str
+    device: str
+    dtype: torch.dtype | None
+
+
+Row = tuple[list[float], list[int]]
+
+
+def score_pool(
+    space: Space[Any],
+    architectures: Iterable[Any],
+    x: Tensor,
+    y: Tensor,
+    scores: Iterable[str] | str | None = None,
+    *,
+    skeleton: Skeleton | str | None = None,
+    seed: int = 0,
+    initialization: str = "torch",
+    device: str = "cpu",
+    processes: int = 1,
+    fold: bool = True,
+    dtype: torch.dtype | None = None,
+    progress: TextIO | None = None,
+    **changes: Any,
+) -> PoolScores:
+    """Scores of architectures of a space, on one batch x (N, C, H, W), y (N,); parameters and FLOPs stand beside them.
+
+    All networks are built with the same ``seed``, so that a value depends neither on the order nor on the rest of the
+    pool. ``fold`` scores architectures with one canonical form once. Stopped by the keyboard, it returns what is done.
+    """
+    listed = list(architectures)
+    if not listed:
+        raise Theta0Error("the pool is empty; give at least one architecture")
+    if processes < 1:
+        raise Theta0Error(f"processes must be at least 1, not {processes}")
+    options = space.options(skeleton, **{"shape": tuple(x.shape[1:]), **changes})
+    if int(y.max()) >= options.classes:
+        raise Theta0Error(f"labels run from 0 to {options.classes - 1}; found {int(y.max())}; say classes=")
+    live = "live" in {one.name for one in dataclass_fields(options)}
+    built = space.options(options, live=True) if live else options
+    names = [f"{name}:{variant}" for name, variant, _ in chosen(scores) if name not in ALWAYS]
+    groups: dict[Hashable, list[int]] = {}
+    for i, architecture in enumerate(listed):
+        groups.setdefault(space.canonical(architecture) if fold else i, []).append(i)
+    work = _Work(space, built, x.cpu(), y.cpu(), names, seed, initialization, device, dtype)
+    values = np.full((len(listed), len(names)), np.nan)
+    validity = np.full((len(listed), len(names)), _VALIDITIES.index("undefined"), dtype=np.uint8)
+    start, done = time.perf_counter(), 0
+    members = list(groups.values())
+    try:
+        for number, (row, codes) in _results(work, [listed[places[0]] for places in members], processes):
+            values[members[number]], validity[members[number]] = row, codes
+            done += 1
+            _show(progress, done, len(members), time.perf_counter() - start)
+    except KeyboardInterrupt:
+        print(f"\nstopped: {done} of {len(members)} networks are scored", file=sys.stderr)
+    costs = np.array([space.measure(architecture, options) for architecture in listed], dtype=np.float64)
+    facts = {
+        "batch": len(x),
+        "seed": seed,
+        "initialization": initialization,
+        "dtype": str(dtype or torch.float32).removeprefix("torch."),
+        "skeleton": {one.name: getattr(built, one.name) for one in dataclass_fields(built)},
+        "device": torch.cuda.get_device_name() if device.startswith("cuda") else "cpu",
+        "networks": len(members),
+        "scored": done,
+        "seconds": round(time.perf_counter() - start, 2),
+        "processes": processes,
+        "torch": torch.__version__,
+    }
+    return PoolScores(
+        space.name,
+        [space.format(architecture) for architecture in listed],
+        [*ALWAYS, *names],
+        np.concatenate([costs, values], axis=1),
+        np.concatenate([np.zeros((len(listed), 2), dtype=np.uint8), validity], axis=1),
+        facts,
+    )
+
+
+def _results(work: _Work, architectures: Sequence[Any], processes: int) -> Iterator[tuple[int, Row]]:
+    if processes == 1:
+        for number, architecture in enumerate(architectures):
+            yield number, _scored(work, architecture)
+        return
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(processes, _start, (work, max(1, torch.get_num_threads() // processes))) as pool:
+        yield from pool.imap_unordered(_task, enumerate(architectures), chunksize=1)
+
+
+_work: _Work | None = None
+
+
+def _start(work: _Work, threads: int) -> None:
+    global _work
+    torch.set_num_threads(threads)
+    _work = work
+
+
+def _task(numbered: tuple[int, Any]) -> tuple[int, Row]:
+    assert _work is not None
+    number, architecture = numbered
+    return number, _scored(_work, architecture)
+
+
+def _scored(work: _Work, architecture: Any) -> Row:
+    """One network; when memory runs out, once more in smaller pieces."""
+    model = work.space.build(architecture, work.skeleton, seed=work.seed, initialization=work.initialization)
+    model = model.to(work.device)
+    if work.device == "cpu":
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    x, y = work.x.to(work.device), work.y.to(work.device)
+    try:
+        records = score(model, x, y, work.scores, dtype=work.dtype, seed=work.seed)
+    except torch.cuda.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        with kernel.small_pieces():
+            records = score(model, x, y, work.scores, dtype=work.dtype, seed=work.seed)
+    return [record.value for record in records], [_VALIDITIES.index(record.validity) for record in records]
+
+
+def _show(out: TextIO | None, done: int, total: int, seconds: float) -> None:
+    """A line that tells how far it is and how long it will take."""
+    if out is None:
+        return
+    left = seconds / done * (total - done)
+    end = "\n" if done == total else ""
+    if out.isatty():
+        print(f"\r{done} of {total} networks, {left:.0f} s left ", end=end, file=out, flush=True)
+    elif done == total or done % max(1, total // 20) == 0:
+        print(f"{done} of {total} networks, {left:.0f} s left", file=out, flush=True)
