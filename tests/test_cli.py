@@ -29,6 +29,13 @@ def test_spaces(capsys: Output) -> None:
     assert "1,076,746,950,455,072,400" in out
 
 
+def test_scores(capsys: Output) -> None:
+    code, out, _ = run(capsys, "scores")
+    assert code == 0
+    assert "kappa  (lower is better" in out
+    assert "sum_l |theta_l g_l|" in out
+
+
 def test_describe(capsys: Output, tmp_path: Path) -> None:
     picture = tmp_path / "cell.svg"
     code, out, _ = run(capsys, "describe", "nasbench201", CELL, "--svg", str(picture))
@@ -71,9 +78,76 @@ def test_a_user_s_space_by_file_and_by_import_path(capsys: Output, monkeypatch: 
         assert "42,858" in out
 
 
+SMALL = ["--options", "channels=4,cells=1", "--batch", "16"]
+
+
+def test_score_of_a_pool(capsys: Output, tmp_path: Path) -> None:
+    out = tmp_path / "scores.csv"
+    arguments = ["score", "nasbench201", "--pool", "3", "--scores", "snip,kappa:frozen", *SMALL, "--out", str(out)]
+    code, printed, err = run(capsys, *arguments)
+    assert code == 0
+    assert printed.splitlines()[0].split() == ["parameters", "flops", "snip", "kappa", "architecture"]
+    assert len(printed.splitlines()) == 4
+    assert "networks" in err
+    assert out.read_text().splitlines()[0].startswith("architecture,parameters")
+
+
+def test_ablations(capsys: Output) -> None:
+    """Initialization, batch size, channels, random labels and images, precision: each changes the scores."""
+    base = ["score", "nasbench201", "--pool", "1", "--scores", "snip", "--batch", "16"]
+    seen = set()
+    for more in (
+        [],
+        ["--initialization", "he"],
+        ["--batch", "32"],
+        ["--options", "channels=8,cells=1"],
+        ["--random", "labels"],
+        ["--random", "images"],
+        ["--random", "both"],
+        ["--seed", "1"],
+        ["--dtype", "bfloat16"],
+    ):
+        arguments = [*base, "--options", "channels=4,cells=1", *more]
+        code, printed, _ = run(capsys, *arguments)
+        assert code == 0
+        seen.add(printed.splitlines()[1].split()[2])
+    assert len(seen) == 9
+
+
+def test_score_of_a_listed_pool(capsys: Output, tmp_path: Path) -> None:
+    (tmp_path / "cells.txt").write_text(f"{CELL}\n")
+    _, printed, _ = run(
+        capsys, "score", "nasbench201", "--pool", str(tmp_path / "cells.txt"), "--scores", "snip", *SMALL
+    )
+    assert CELL in printed
+
+
+def test_score_of_a_user_s_network(capsys: Output, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from torch import nn\n"
+        "def build():\n    return nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))\n"
+        "def number():\n    return 3\n"
+    )
+    code, printed, _ = run(capsys, "score", f"{file}:build", "--batch", "16")
+    assert code == 0
+    assert "kappa" in printed
+    assert "parameters" in printed
+    code, _, err = run(capsys, "score", f"{file}:number")
+    assert (code, "gives a int, not a network" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["score", "nasbench201", "--scores", "snipp"], "did you mean snip"),
+        (["score", "nasbench201", "--pool", "0"], "--pool must be a number of at least 1"),
+        (["score", "darts", "--pool", "all"], "darts does not: give a number"),
+        (["score", "nasbench201", "--options", "chanels=3"], "did you mean channels"),
+        (["score", "nasbench201", "--options", "channels=x"], "channels must be of type int, not 'x'"),
+        (["score", "nasbench201", "--batch", "99999"], "larger than the data set"),
+        (["score", "nasbench201", "--pool", "1", "--batch", "8", "--out", "x.txt"], "not to 'x.txt'"),
+        (["score", "nasbench201", "--out", "/no/such/folder/x.npz"], "there is no folder /no/such/folder"),
         (["describe", "nasbench201", "|nor~0|"], "expected one of none, skip_connect"),
         (["describe", "nasbench21", CELL], "did you mean nasbench201"),
         (["describe", "nasbench201", CELL, "--skeleton", "x"], "has no skeleton 'x'"),

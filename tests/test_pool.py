@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from theta0.errors import DataError, Theta0Error
-from theta0.pool import PoolScores, score_pool
-from theta0.score import score
+from theta0.pool import PoolScores, score_pool, shipped
+from theta0.scoring import score
 from theta0.space import get_space
 from theta0.spaces.nasbench201 import NASBench201
 
@@ -167,3 +167,30 @@ def test_every_space_has_scores(name: str) -> None:
         other, [other.sample(generator) for _ in range(2)], x, torch.arange(8), ["snip", "trace"], **small
     )
     assert np.isfinite(table.values).all()
+
+
+def test_shipped_scores_of_nasbench201() -> None:
+    """All 15,625 cells; facts of the space that any table of it must show."""
+    for data in ("cifar10", "cifar100", "tiny16"):
+        table = shipped("nasbench201", data)
+        assert len(set(table.architectures)) == len(table.architectures) == 15_625
+        assert table.facts["scored"] == table.facts["networks"] == 5_260
+        assert table.valid("snip:zerocost").count("dead") == 341
+        assert np.isfinite(table["naswot"][[text == "ok" for text in table.valid("naswot")]]).all()
+        cell = space.parse(table.architectures[777])
+        cost = space.measure(cell, classes=table.facts["skeleton"]["classes"], shape=table.facts["skeleton"]["shape"])
+        assert table.values[777, :2].tolist() == list(cost)
+    with pytest.raises(Theta0Error, match="no scores of nasbench201 on cifar11 come with theta0; did you mean"):
+        shipped("nasbench201", "cifar11")
+
+
+def test_shipped_scores_can_be_made_again() -> None:
+    """The batch of the shipped table is not in the repository; two scores do not look at the images."""
+    table = shipped("nasbench201", "cifar10")
+    skeleton = space.options(shape=(3, 32, 32), live=True)
+    for row in (5_000, 9_000, 15_000):
+        model = space.build(space.parse(table.architectures[row]), skeleton, seed=table.facts["seed"])
+        x = torch.randn(2, 3, 32, 32)
+        value = score(model, x, torch.arange(2), ["synflow"]).value("synflow")
+        # Cells with one canonical form share the value of the first of them, whose weights are drawn in another order.
+        assert table["synflow:log"][row] == pytest.approx(value, rel=0.02)

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from theta0.graph import Cell as Cell
     from theta0.graph import depth as depth
     from theta0.graph import width as width
+    from theta0.pool import PoolScores as PoolScores
+    from theta0.pool import score_pool as score_pool
+    from theta0.pool import shipped as shipped
+    from theta0.scoring import Records as Records
+    from theta0.scoring import score as score
     from theta0.space import Choice as Choice
     from theta0.space import Chosen as Chosen
     from theta0.space import Skeleton as Skeleton
@@ -30,11 +35,16 @@ _NAMES = {
     "Chosen": "theta0.space:Chosen",
     "DataError": "theta0.errors:DataError",
     "ParseError": "theta0.errors:ParseError",
+    "PoolScores": "theta0.pool:PoolScores",
+    "Records": "theta0.scoring:Records",
     "Skeleton": "theta0.space:Skeleton",
     "Space": "theta0.space:Space",
     "Theta0Error": "theta0.errors:Theta0Error",
     "depth": "theta0.graph:depth",
     "load": "theta0.data:load",
+    "score": "theta0.scoring:score",
+    "score_pool": "theta0.pool:score_pool",
+    "shipped": "theta0.pool:shipped",
     "get_space": "theta0.space:get_space",
     "width": "theta0.graph:width",
 }

@@ -43,6 +43,19 @@ def spaces() -> None:
         print(f"    notation:  {space.notation}")
 
 
+def scores() -> None:
+    """List the training-free scores: variants, formulas, sources."""
+    from theta0.metrics import metrics
+
+    for name in metrics.names():
+        metric = metrics.get(name)
+        print(f"{name}  ({metric.direction} is better; {metric.citation})")
+        for variant, made in metric.variants.items():
+            print(
+                f"    {variant:<10} {made.formula}" + ("  [a backward pass for each sample]" if made.expensive else "")
+            )
+
+
 def describe(
     space: SpaceName,
     architecture: Annotated[str, "an architecture in the notation of the space"],
@@ -133,6 +146,8 @@ def score(
     skeleton: SkeletonName = None,
     options: Annotated[str | None, "options of the skeleton, such as channels=8,cells=3"] = None,
     initialization: Annotated[str, "torch, lecun, xavier, he or ntk"] = "torch",
+    random: Annotated[Literal["labels", "images", "both"] | None, "draw labels or images at random"] = None,
+    dtype: Annotated[Literal["float32", "float64", "bfloat16"], "the precision of the networks"] = "float32",
     device: Annotated[str, "cpu, cuda, or auto"] = "auto",
     processes: Annotated[int, "processes that share a pool"] = 1,
     out: Annotated[Path | None, "write the scores to this .npz, .csv or .parquet file"] = None,
@@ -142,20 +157,28 @@ def score(
     import torch
 
     from theta0.data import load
-    from theta0.pool import score_pool
+    from theta0.pool import check_file, score_pool
     from theta0.registry import imported
-    from theta0.score import score as score_one
+    from theta0.scoring import score as score_one
     from theta0.space import Space, get_space
 
+    if out:
+        check_file(out)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     train = load(data).train
     x, y = train.batch(batch, seed=seed)
+    drawn = torch.Generator().manual_seed(seed)
+    if random in ("images", "both"):
+        x = torch.randn(x.shape, generator=drawn)
+    if random in ("labels", "both"):
+        y = torch.randint(len(train.classes), y.shape, generator=drawn)
+    precision: torch.dtype = getattr(torch, dtype)
     if ":" in target and not (isinstance(component := imported(target), type) and issubclass(component, Space)):
         model = component()
         if not isinstance(model, torch.nn.Module):
             raise Theta0Error(f"{target} gives a {type(model).__name__}, not a network (torch.nn.Module)")
-        records = score_one(model.to(device), x, y, scores, seed=seed)
+        records = score_one(model.to(device), x, y, scores, dtype=precision, seed=seed)
         print(records)
         if out:
             records.save(out)
@@ -185,10 +208,11 @@ def score(
         initialization=initialization,
         device=device,
         processes=processes,
+        dtype=precision,
         progress=sys.stderr,
         **changes,
     )
-    table.facts["data"] = train.fingerprint()
+    table.facts |= {"data": train.fingerprint(), "random": random}
     if out:
         table.save(out)
     names = [name.partition(":")[0] for name in table.names]
@@ -282,7 +306,7 @@ def _data_options(shape: str | None, classes: int | None, data: str | None) -> d
     return options
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (score, sample, describe, spaces, data)
+COMMANDS: tuple[Callable[..., None], ...] = (score, scores, sample, describe, spaces, data)
 
 
 def parser(commands: Iterable[Callable[..., None]] = COMMANDS) -> argparse.ArgumentParser:
@@ -307,7 +331,7 @@ def _add(to: argparse.ArgumentParser, parameter: inspect.Parameter, hint: Any) -
     kind, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
     text = notes[0] if notes else None
     required = parameter.default is inspect.Parameter.empty
-    if isinstance(kind, types.UnionType):  # X | None: an option that may be left out
+    if typing.get_origin(kind) in (types.UnionType, typing.Union):  # X | None: an option that may be left out
         kind = next(choice for choice in typing.get_args(kind) if choice is not types.NoneType)
     if not required and parameter.default is not None and text:
         text = f"{text} (default: {parameter.default})"

@@ -8,10 +8,10 @@ gradients, buffers, modes and the global random state, also after an exception.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +23,8 @@ from theta0 import kernel
 from theta0.errors import Theta0Error
 from theta0.kernel import Recording
 
+Need = Literal["second_order", "patterns", "input"]
+"""What costs extra: derivatives of gradients, activation patterns, gradients of the images."""
 Loss = Callable[[Tensor, Tensor], Tensor]
 """From logits (N, classes) and labels (N,) to the losses of the samples (N,)."""
 
@@ -49,9 +51,9 @@ _RELUS = frozenset(
 class _Patterns(TorchFunctionMode):
     """Notes which units of each rectifier are active: (N, units) booleans."""
 
-    def __init__(self) -> None:
+    def __init__(self, seen: list[Tensor]) -> None:
         super().__init__()
-        self.seen: list[Tensor] = []
+        self.seen = seen
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -66,9 +68,15 @@ class Evidence:
     """A network, a batch x (N, C, H, W) and labels y (N,); use it as a context."""
 
     def __init__(
-        self, model: nn.Module, x: Tensor, y: Tensor, *, loss: Loss = cross_entropy, second_order: bool = False
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+        *,
+        loss: Loss = cross_entropy,
+        needs: Collection[Need] = ("second_order", "patterns", "input"),
     ) -> None:
-        self.model, self.x, self.y, self.loss, self.second_order = model, x, y, loss, second_order
+        self.model, self.x, self.y, self.loss, self.needs = model, x, y, loss, needs
 
     def __enter__(self) -> Evidence:
         self._modes = [(module, module.training) for module in self.model.modules()]
@@ -106,6 +114,10 @@ class Evidence:
         torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = self._tf32
         self.__dict__ = {key: value for key, value in self.__dict__.items() if key in ("model", "x", "y", "loss")}
 
+    def _has(self, need: Need) -> None:
+        if need not in self.needs:
+            raise Theta0Error(f"this score needs {need!r}, but the evidence was made for {sorted(self.needs)}")
+
     @property
     def size(self) -> int:
         """N, the number of samples."""
@@ -129,14 +141,16 @@ class Evidence:
     @cached_property
     def _pass(self) -> tuple[Recording, Tensor, list[Tensor], Tensor]:
         versions = [weight.value._version for weight in self.parameters]
-        x = self.x.detach().clone().requires_grad_(True)
+        x = self.x.detach().clone().requires_grad_("input" in self.needs)
         # The fused kernels of attention have no second derivatives.
-        attention = sdpa_kernel(SDPBackend.MATH) if self.second_order else contextlib.nullcontext()
-        with Recording(self.model) as recording, _Patterns() as patterns, attention:
+        attention = sdpa_kernel(SDPBackend.MATH) if "second_order" in self.needs else contextlib.nullcontext()
+        seen: list[Tensor] = []
+        patterns = _Patterns(seen) if "patterns" in self.needs else contextlib.nullcontext()
+        with Recording(self.model) as recording, patterns, attention:
             logits = check_logits(self.model(x), self.size)
         if versions != [weight.value._version for weight in self.parameters]:
             raise Theta0Error("the network changes its own parameters in forward; there is no theta_0 to score")
-        return recording, logits, patterns.seen, x
+        return recording, logits, seen, x
 
     @property
     def recording(self) -> Recording:
@@ -151,6 +165,7 @@ class Evidence:
     @property
     def patterns(self) -> list[Tensor]:
         """For each rectifier which units are active, (N, units) booleans."""
+        self._has("patterns")
         return self._pass[2]
 
     @cached_property
@@ -169,15 +184,14 @@ class Evidence:
         """The gradient of the mean loss, by the identity of the parameter; zeros where none arrives."""
         values = [weight.value for weight in self.parameters]
         found = torch.autograd.grad(
-            self.losses.mean(), values, create_graph=self.second_order, retain_graph=True, allow_unused=True
+            self.losses.mean(), values, create_graph="second_order" in self.needs, retain_graph=True, allow_unused=True
         )
         return {id(v): torch.zeros_like(v) if g is None else g for v, g in zip(values, found, strict=True)}
 
     @cached_property
     def hessian_gradient(self) -> list[Tensor]:
         """H g: the Hessian of the mean loss over the :attr:`weights` times its gradient, from the same graph."""
-        if not self.second_order:
-            raise Theta0Error("this score needs second_order=True when the evidence is made")
+        self._has("second_order")
         values = [weight.value for weight in self.weights]
         first = [self.gradient[id(value)] for value in values]
         if not any(gradient.requires_grad for gradient in first):  # a loss that is linear in all parameters
@@ -189,6 +203,7 @@ class Evidence:
     @cached_property
     def input_gradient(self) -> Tensor:
         """The gradient of the sum of all logits with respect to the images, (N, C H W)."""
+        self._has("input")
         (found,) = torch.autograd.grad(self.logits.sum(), self._pass[3], retain_graph=True, allow_unused=True)
         return torch.zeros_like(self.x).flatten(1) if found is None else found.flatten(1)
 
@@ -220,7 +235,7 @@ class Evidence:
             return sum_all([kernel.coupled_gram(self.model, f, select) for f in self.heads(head, self.logits)])
         if mode == "frozen":
             with kernel.frozen(self.model), Recording(self.model) as recording:
-                logits = check_logits(self.model(self.x), self.size)
+                logits = check_logits(self.model(self.x.clone()), self.size)
                 return _summed(recording, self.heads(head, logits), select)
         if mode == "contribution":
             return _summed(self.recording, self.heads(head, self.logits), select)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from theta0.errors import Theta0Error, nearest
-from theta0.evidence import Evidence
+from theta0.evidence import Evidence, Need
 from theta0.registry import Registry
 
 Validity = Literal["ok", "dead", "singular", "overflow", "undefined", "refused"]
@@ -21,8 +21,8 @@ class Variant:
 
     compute: Callable[[Evidence], Value]
     formula: str
-    second_order: bool = False
-    """Whether it needs derivatives of gradients."""
+    needs: frozenset[Need] = frozenset()
+    """What the forward pass has to keep for it, beside the graph."""
     expensive: bool = False
     """Whether it takes a backward pass for each sample, and so is left out of ``all``."""
 

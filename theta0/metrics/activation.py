@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from theta0.errors import Theta0Error
-from theta0.evidence import Evidence
+from theta0.evidence import Evidence, Need
 from theta0.metrics import Metric, Value, Variant, register
+
+_PATTERNS: frozenset[Need] = frozenset({"patterns"})
 
 
 def hamming(e: Evidence) -> tuple[Tensor, int]:
@@ -65,7 +67,7 @@ register(
         "naswot",
         "Mellor et al., ICML 2021",
         "higher",
-        {"paper": Variant(_naswot, "log det of the numbers of units on which two samples agree")},
+        {"paper": Variant(_naswot, "log det of the numbers of units on which two samples agree", _PATTERNS)},
     )
 )
 register(
@@ -73,7 +75,7 @@ register(
         "regions",
         "Chen et al. (TE-NAS), ICLR 2021",
         "higher",
-        {"paper": Variant(_regions, "number of linear regions that the samples of the batch lie in")},
+        {"paper": Variant(_regions, "number of linear regions that the samples of the batch lie in", _PATTERNS)},
     )
 )
 register(
@@ -81,6 +83,6 @@ register(
         "swap",
         "Peng et al., ICLR 2024",
         "higher",
-        {"paper": Variant(_swap, "number of different patterns that units have over the samples")},
+        {"paper": Variant(_swap, "number of different patterns that units have over the samples", _PATTERNS)},
     )
 )

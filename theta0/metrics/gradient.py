@@ -121,9 +121,15 @@ register(
         f"Wang et al., ICLR 2020; HNAS, equation 3; {_ZEROCOST}",
         "higher",
         {
-            "absolute": Variant(lambda e: _flagged(abs(_grasp(e))), "|sum_l theta_l . (H g)_l|", second_order=True),
-            "zerocost": Variant(lambda e: _flagged(-_grasp(e)), "-sum_l theta_l . (H g)_l", second_order=True),
-            "paper": Variant(_grasp_samples, "|mean_i theta . (H_i g_i)|", second_order=True, expensive=True),
+            "absolute": Variant(
+                lambda e: _flagged(abs(_grasp(e))), "|sum_l theta_l . (H g)_l|", needs=frozenset({"second_order"})
+            ),
+            "zerocost": Variant(
+                lambda e: _flagged(-_grasp(e)), "-sum_l theta_l . (H g)_l", needs=frozenset({"second_order"})
+            ),
+            "paper": Variant(
+                _grasp_samples, "|mean_i theta . (H_i g_i)|", needs=frozenset({"second_order"}), expensive=True
+            ),
         },
     )
 )

@@ -33,6 +33,7 @@ register(
             "zerocost": Variant(
                 _jacobian_covariance,
                 "-sum of log(v + k) + 1 / (v + k) over the eigenvalues v of the correlations of input gradients",
+                needs=frozenset({"input"}),
             )
         },
     )

@@ -19,7 +19,7 @@ def _zico(e: Evidence) -> Value:
     values = [weight.value for weight in e.weights]
     found = []
     for part in (slice(0, half), slice(half, 2 * half)):
-        losses = e.loss(check_logits(e.model(e.x[part]), half), e.y[part])
+        losses = e.loss(check_logits(e.model(e.x[part].clone()), half), e.y[part])
         gradients = torch.autograd.grad(losses.mean(), values, allow_unused=True)
         found.append([torch.zeros_like(v) if g is None else g for v, g in zip(values, gradients, strict=True)])
     total, layers = 0.0, 0

@@ -23,7 +23,7 @@ def _latency(e: Evidence) -> float:
         with torch.no_grad():
             for _ in range(_RUNS + 2):
                 start = time.perf_counter()
-                e.model(e.x)
+                e.model(e.x.clone())
                 if e.x.is_cuda:
                     torch.cuda.synchronize(e.x.device)
                 times.append(time.perf_counter() - start)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from tests.networks import NETWORKS, batch, network
 from theta0.errors import Theta0Error
-from theta0.score import USUAL, Records, chosen, score
+from theta0.scoring import USUAL, Records, chosen, score
 
 GRADIENTS = ["grad", "grad:paper", "snip", "snip:paper", "grasp", "fisher", "gradsign"]
 KERNELS = ["trace", "knas", "kappa", "lambda_min", "frobenius", "eigen_bound"]
@@ -282,6 +282,17 @@ def test_a_batch_of_one_is_refused_where_it_has_no_meaning() -> None:
 def test_one_class_only_is_scored() -> None:
     x, y = batch()
     assert all(v == "ok" for _, v in values(network("cell"), x, torch.zeros_like(y), ["snip", "kappa"]).values())
+
+
+def test_operations_in_place_on_the_images() -> None:
+    """A network that changes its input: the images stay as they are, and every pass sees the same ones."""
+    model = nn.Sequential(nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(192, 8), nn.ReLU(), nn.Linear(8, 5)).double()
+    plain = nn.Sequential(nn.ReLU(), *list(model)[1:])
+    (x, y), specs = batch(), ["snip", "zico", "kappa:frozen", "meco", "naswot"]
+    images = x.clone()
+    first, second = score(model, x, y, specs), score(plain, images, y, specs)
+    assert torch.equal(x, images)
+    assert [r.value for r in first] == [r.value for r in second]
 
 
 def test_dropout_is_off_and_other_randomness_is_seeded() -> None:

@@ -167,7 +167,8 @@ def _one(
         model = copy.deepcopy(model).to(kind)
     x, y = x.to(first.device, kind), y.to(first.device)
     records = Records()
-    with Evidence(model, x, y, loss=loss, second_order=any(variant.second_order for _, _, variant in wanted)) as e:
+    needs = {need for _, _, variant in wanted for need in variant.needs}
+    with Evidence(model, x, y, loss=loss, needs=needs) as e:
         if seed is not None:
             torch.manual_seed(seed)
         classes = e.logits.shape[1]
