@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
+from theta0 import kernel
 from theta0.errors import DataError, Theta0Error
 from theta0.pool import PoolScores, score_pool, shipped
 from theta0.scoring import score
@@ -100,6 +101,28 @@ def test_a_stop_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert np.isnan(table["snip"][2:]).all()
     assert set(table.valid("snip")[2:]) == {"undefined"}
     assert "stopped: 2 of 6 networks" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("failures", "validity"), [(2, "ok"), (99, "refused")])
+def test_memory_that_runs_out(monkeypatch: pytest.MonkeyPatch, failures: int, validity: str) -> None:
+    """The network is tried again in smaller pieces; in the end its scores are refused, and the others are kept."""
+    import theta0.pool as module
+
+    pieces: list[int] = []
+
+    def short(*arguments: object, **more: object) -> object:
+        pieces.append(kernel.CHUNK["cuda"])
+        if len(pieces) <= failures:
+            raise torch.cuda.OutOfMemoryError("no memory left")
+        return score(*arguments, **more)  # type: ignore[arg-type]
+
+    usual = kernel.CHUNK["cuda"]
+    monkeypatch.setattr(module, "score", short)
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
+    table = score_pool(space, pool(1), *batch(), ["snip"], **SMALL)
+    assert table.valid("snip") == [validity]
+    assert pieces[0] == usual == kernel.CHUNK["cuda"]
+    assert set(pieces[1:]) == {kernel.CHUNK["cpu"]}
 
 
 def test_files(tmp_path: Path) -> None:

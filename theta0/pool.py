@@ -7,9 +7,12 @@ pool.save("scores.npz")         # or .csv, .parquet; PoolScores.load reads .npz
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
+import math
 import os
+import random
 import sys
 import time
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -29,6 +32,8 @@ from theta0.errors import DataError, Theta0Error, nearest
 from theta0.scoring import ALWAYS, chosen, score
 from theta0.space import Skeleton, Space
 
+_ATTEMPTS = 6
+"""How often a network is tried where memory runs out, before its scores are refused."""
 _VALIDITIES = ("ok", "dead", "singular", "overflow", "undefined", "refused")
 
 
@@ -274,20 +279,32 @@ def _task(numbered: tuple[int, Any]) -> tuple[int, Row]:
 
 
 def _scored(work: _Work, architecture: Any) -> Row:
-    """One network; when memory runs out, once more in smaller pieces."""
+    """One network; where memory runs out, again in smaller pieces, and after a while, when other processes have less."""
     model = work.space.build(architecture, work.skeleton, seed=work.seed, initialization=work.initialization)
-    model = model.to(work.device)
     if work.device == "cpu" and not any("second_order" in variant.needs for _, _, variant in chosen(work.scores)):
         # Twice as fast on a CPU, but for derivatives of gradients, which take half as long again.
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    x, y = work.x.to(work.device), work.y.to(work.device)
-    try:
-        records = score(model, x, y, work.scores, dtype=work.dtype, seed=work.seed)
-    except torch.cuda.OutOfMemoryError:
-        torch.cuda.empty_cache()
-        with kernel.small_pieces():
-            records = score(model, x, y, work.scores, dtype=work.dtype, seed=work.seed)
-    return [record.value for record in records], [_VALIDITIES.index(record.validity) for record in records]
+    for attempt in range(_ATTEMPTS):
+        try:
+            with kernel.small_pieces() if attempt else contextlib.nullcontext():
+                model = model.to(work.device)
+                x, y = work.x.to(work.device), work.y.to(work.device)
+                records = score(model, x, y, work.scores, dtype=work.dtype, seed=work.seed)
+        except torch.cuda.OutOfMemoryError:
+            _give_back(work.device, at_once=True)
+            time.sleep(attempt * random.uniform(1, 3))
+            continue
+        _give_back(work.device)
+        return [record.value for record in records], [_VALIDITIES.index(record.validity) for record in records]
+    return [math.nan] * len(work.scores), [_VALIDITIES.index("refused")] * len(work.scores)
+
+
+def _give_back(device: str, *, at_once: bool = False) -> None:
+    """Leaves memory that this process only keeps in store to the others, where little is left."""
+    if device.startswith("cuda") and torch.cuda.is_available():
+        free, total = torch.cuda.mem_get_info()
+        if at_once or free < 0.2 * total:
+            torch.cuda.empty_cache()
 
 
 def _show(out: TextIO | None, done: int, total: int, seconds: float) -> None:
