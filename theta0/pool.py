@@ -279,7 +279,7 @@ def _task(numbered: tuple[int, Any]) -> tuple[int, Row]:
 
 
 def _scored(work: _Work, architecture: Any) -> Row:
-    """One network; where memory runs out, again in smaller pieces, and after a while, when other processes have less."""
+    """One network; where memory runs out, again in smaller pieces, and later, when other processes have less."""
     model = work.space.build(architecture, work.skeleton, seed=work.seed, initialization=work.initialization)
     if work.device == "cpu" and not any("second_order" in variant.needs for _, _, variant in chosen(work.scores)):
         # Twice as fast on a CPU, but for derivatives of gradients, which take half as long again.
