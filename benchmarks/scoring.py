@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from theta0.memory import keep_blocks
 from theta0.pool import score_pool
 from theta0.scoring import score
 from theta0.space import get_space
@@ -267,6 +268,7 @@ def main() -> None:
     arguments = parser.parse_args()
     figures: dict[str, Any] = {}
     torch.backends.cudnn.allow_tf32 = False  # for both ways
+    keep_blocks()  # so too
     memory(arguments.device, figures)
     accuracy(arguments.device, figures)
     compare(arguments.device, arguments.count, arguments.size, figures)

@@ -157,6 +157,7 @@ def score(
     import torch
 
     from theta0.data import load
+    from theta0.memory import keep_blocks
     from theta0.pool import check_file, score_pool
     from theta0.registry import imported
     from theta0.scoring import score as score_one
@@ -164,6 +165,7 @@ def score(
 
     if out:
         check_file(out)
+    keep_blocks()
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     train = load(data).train

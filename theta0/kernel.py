@@ -35,6 +35,8 @@ Select = Callable[[nn.Module, str], bool]
 
 CHUNK = {"cpu": 2**22, "cuda": 2**30}
 """Numbers that a piece of unfolded input may have: on a CPU, at four bytes each, what a cache can hold."""
+_CACHED = 2**20
+"""Numbers of float64 that stay in a core's cache."""
 
 _BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 _NORMS = (*_BATCH_NORMS, nn.LayerNorm, nn.GroupNorm)
@@ -129,8 +131,7 @@ class Recording:
         size = self._samples()
         gram = torch.zeros(size, size, dtype=torch.float64, device=head.device)
         for piece in self.pieces(head, select, extra=extra):
-            wide = piece.double()
-            gram.addmm_(wide, wide.T)
+            _add_products(gram, piece)
         return gram
 
     def squares(self, head: Tensor, select: Select = official, *, extra: Callable[[], Tensor] | None = None) -> Tensor:
@@ -192,6 +193,20 @@ class Recording:
                 (gradient,) = torch.autograd.grad(output, parameter, retain_graph=True, allow_unused=True)
                 rows.append(torch.zeros_like(parameter) if gradient is None else gradient)
             yield torch.stack(rows).flatten(1)
+
+
+def _add_products(gram: Tensor, rows: Tensor) -> None:
+    """Adds rows . rows^T in float64; on a CPU through a buffer that stays in the cache."""
+    if rows.device.type != "cpu" or rows.dtype == gram.dtype:
+        wide = rows.double()
+        gram.addmm_(wide, wide.T)
+        return
+    step = max(1, _CACHED // len(rows))
+    buffer = gram.new_empty(len(rows), min(step, rows.shape[1]))
+    for start in range(0, rows.shape[1], step):
+        part = rows[:, start : start + step]
+        wide = buffer[:, : part.shape[1]].copy_(part)
+        gram.addmm_(wide, wide.T)
 
 
 def _own_parameters(module: nn.Module) -> dict[str, nn.Parameter]:
@@ -291,6 +306,8 @@ def _convolution_gradient(layer: nn.Conv1d | nn.Conv2d, a: Tensor, b: Tensor) ->
     elif flat:
         padding = (0, *padding)
     samples, groups = len(a), layer.groups
+    if groups == 1 and stride == (1, 1) and a.is_contiguous(memory_format=torch.channels_last):
+        return _rows_last(F.pad(a, (padding[1],) * 2 + (padding[0],) * 2), b, kernel, dilation)
     b = b.reshape(samples * groups, b.shape[1] // groups, -1)
     if all(k == 1 for k in kernel) and not any(padding):
         a = a[:, :, :: stride[0], :: stride[1]]
@@ -325,6 +342,18 @@ def _shifted_products(a: Tensor, b: Tensor, kernel: tuple[int, ...], dilation: t
         for j in range(kernel[1])
     ]
     return torch.cat([product.reshape(samples, -1) for product in products], dim=1)
+
+
+def _rows_last(a: Tensor, b: Tensor, kernel: tuple[int, ...], dilation: tuple[int, ...]) -> Tensor:
+    """The same where channels are the last dimension in memory, so that nothing is copied but the padding."""
+    samples, _, height, width = a.shape
+    reach = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
+    length = (height - reach[0]) * width - reach[1]
+    right = F.pad(b, (0, reach[1])).permute(0, 2, 3, 1).reshape(samples, -1, b.shape[1])[:, :length].transpose(1, 2)
+    flat = a.permute(0, 2, 3, 1).reshape(samples, height * width, -1)
+    shifts = [i * dilation[0] * width + j * dilation[1] for i in range(kernel[0]) for j in range(kernel[1])]
+    products = [torch.bmm(right, flat[:, shift : shift + length]).reshape(samples, -1) for shift in shifts]
+    return products[0] if len(products) == 1 else torch.cat(products, dim=1)
 
 
 @contextlib.contextmanager

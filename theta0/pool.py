@@ -29,6 +29,7 @@ from torch import Tensor
 
 from theta0 import kernel
 from theta0.errors import DataError, Theta0Error, nearest
+from theta0.memory import keep_blocks
 from theta0.scoring import ALWAYS, chosen, score
 from theta0.space import Skeleton, Space
 
@@ -269,6 +270,7 @@ _work: _Work | None = None
 def _start(work: _Work, threads: int) -> None:
     global _work
     torch.set_num_threads(threads)
+    keep_blocks()
     _work = work
 
 
@@ -281,9 +283,6 @@ def _task(numbered: tuple[int, Any]) -> tuple[int, Row]:
 def _scored(work: _Work, architecture: Any) -> Row:
     """One network; where memory runs out, again in smaller pieces, and later, when other processes have less."""
     model = work.space.build(architecture, work.skeleton, seed=work.seed, initialization=work.initialization)
-    if work.device == "cpu" and not any("second_order" in variant.needs for _, _, variant in chosen(work.scores)):
-        # Twice as fast on a CPU, but for derivatives of gradients, which take half as long again.
-        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     for attempt in range(_ATTEMPTS):
         try:
             with kernel.small_pieces() if attempt else contextlib.nullcontext():

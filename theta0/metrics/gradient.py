@@ -45,11 +45,6 @@ def _snip_signed(e: Evidence) -> Value:
     return _flagged(abs(_total([(v * g).sum() for v, g in _pairs(e, e.parameters)])))
 
 
-def _grasp(e: Evidence) -> float:
-    pairs = zip(e.weights, e.hessian_gradient, strict=True)
-    return _total([(weight.value.detach().double() * product.double()).sum() for weight, product in pairs])
-
-
 def _grasp_samples(e: Evidence) -> Value:
     values = [weight.value for weight in e.parameters]
     total = 0.0
@@ -64,13 +59,9 @@ def _grasp_samples(e: Evidence) -> Value:
 
 def _fisher(e: Evidence) -> Value:
     layers = {id(weight.layer) for weight in e.weights}
-    calls = [call for call in e.recording.calls if id(call.layer) in layers]
-    gradients: tuple[Tensor | None, ...] = torch.autograd.grad(
-        e.losses.mean(), [call.output for call in calls], retain_graph=True, allow_unused=True
-    )
     terms = []
-    for call, gradient in zip(calls, gradients, strict=True):
-        if gradient is None:
+    for call, gradient in e.output_gradients:
+        if id(call.layer) not in layers:
             continue
         product = (call.activation() * gradient).double()
         channels = product.flatten(2).sum(dim=2) if product.dim() > 2 else product
@@ -122,10 +113,10 @@ register(
         "higher",
         {
             "absolute": Variant(
-                lambda e: _flagged(abs(_grasp(e))), "|sum_l theta_l . (H g)_l|", needs=frozenset({"second_order"})
+                lambda e: _flagged(abs(e.curvature)), "|sum_l theta_l . (H g)_l|", needs=frozenset({"second_order"})
             ),
             "zerocost": Variant(
-                lambda e: _flagged(-_grasp(e)), "-sum_l theta_l . (H g)_l", needs=frozenset({"second_order"})
+                lambda e: _flagged(-e.curvature), "-sum_l theta_l . (H g)_l", needs=frozenset({"second_order"})
             ),
             "paper": Variant(
                 _grasp_samples, "|mean_i theta . (H_i g_i)|", needs=frozenset({"second_order"}), expensive=True
@@ -138,7 +129,13 @@ register(
         "fisher",
         f"Turner et al., ICLR 2020; {_ZEROCOST}",
         "higher",
-        {"zerocost": Variant(_fisher, "sum over channels of 1/2 mean_i (sum_p z_ip dL/dz_ip)^2, times their weights")},
+        {
+            "zerocost": Variant(
+                _fisher,
+                "sum over channels of 1/2 mean_i (sum_p z_ip dL/dz_ip)^2, times their weights",
+                needs=frozenset({"outputs"}),
+            )
+        },
     )
 )
 register(
