@@ -217,12 +217,15 @@ def score(
     table.facts |= {"data": train.fingerprint(), "random": random}
     if out:
         table.save(out)
-    names = [name.partition(":")[0] for name in table.names]
+    short = [name.partition(":")[0] for name in table.names]
+    names = [one if short.count(one) == 1 else full for one, full in zip(short, table.names, strict=True)]
     print("  ".join(f"{name:>12}" for name in names) + "  architecture")
     for text, values, codes in zip(table.architectures[:20], table.values, table.validity, strict=False):
         cells = (
-            f"{value:>12.5g}" if code == 0 else f"{'(' + table.said(code) + ')':>12}"
-            for value, code in zip(values, codes, strict=True)
+            f"{value:>{max(12, len(name))}.5g}"
+            if code == 0
+            else f"{'(' + table.said(code) + ')':>{max(12, len(name))}}"
+            for value, code, name in zip(values, codes, names, strict=True)
         )
         print("  ".join(cells) + f"  {text}")
     if len(table.architectures) > 20:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.networks import NETWORKS, batch, network
 from tests.test_kernel import chosen, naive_gram, without_dropout
 from theta0.evidence import Evidence
 from theta0.metrics import metrics
+from theta0.metrics.aznas import combined
 from theta0.scoring import chosen as all_scores
 from theta0.scoring import score
 
@@ -305,6 +307,105 @@ def test_meco(name: str) -> None:
         if value.ndim == 3:
             total += float(np.linalg.eigvalsh(np.corrcoef(value.reshape(len(value), -1)))[0])
     assert ours(name, "meco") == pytest.approx(total, rel=1e-6, abs=1e-9)
+
+
+def test_knas_series() -> None:
+    model, (x, y) = prepared("residual"), batch(150)
+    of = [p for p in model.parameters() if p.numel() >= 50][:11]
+    series = []
+    for i in range(50):
+        found = gradients(model, of, x[3 * i : 3 * i + 3], y[3 * i : 3 * i + 3])
+        series.append([float(value) for g in found for value in g.flatten()[:50]])
+    array = np.array(series)
+    total = 0.0
+    for entry in range(array.shape[1]):
+        early, late = array[:25, entry], array[25:, entry]
+        total += float(np.dot(early - early.mean(), late - late.mean())) / 2500
+    assert ours("residual", "knas:series", size=150) == pytest.approx(total, rel=1e-9)
+    (record,) = score(model, x[:99], y[:99], ["knas:series"])
+    assert (record.validity, "at least 100, not 99" in record.note) == ("refused", True)
+
+
+@pytest.mark.parametrize("name", ["plain", "residual", "cell"])
+def test_zen(name: str) -> None:
+    model, (x, _) = prepared(name), batch()
+    generator = torch.Generator().manual_seed(0)
+
+    def noise(shape: torch.Size) -> Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    dense = {id(m.weight) for m in model.modules() if isinstance(m, DENSE)}
+    norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(noise(p.shape) if id(p) in dense else p * 0 + float(any(p is m.weight for m in norms)))
+    seen: list[Tensor] = []
+    spreads: dict[nn.Module, float] = {}
+    for m in model.modules():
+        if not list(m.children()):
+            m.register_forward_hook(lambda m, i, out: seen.append(out.clone()) if out.dim() == 4 else None)
+    for m in norms:
+        m.register_forward_pre_hook(
+            lambda m, i: spreads.update({m: float(i[0].detach().var((0, 2, 3), correction=0).mean())})
+        )
+    distances = []
+    for _ in range(4):
+        start = noise(x.shape)
+        results = []
+        for images in (start + 0.01 * noise(x.shape), start):
+            seen.clear()
+            model(images)
+            results.append(seen[-1])
+        distances += [float((a - b).square().sum().sqrt()) for a, b in zip(*results, strict=True)]
+    total = math.log(np.mean(distances)) + sum(0.5 * math.log(value + 1e-5) for value in spreads.values())
+    assert ours(name, "zen") == pytest.approx(total, rel=1e-9)
+
+
+def test_zen_of_a_perceptron_is_refused() -> None:
+    (record,) = score(prepared("mlp"), *batch(), ["zen"])
+    assert (record.validity, "gives any" in record.note) == ("refused", True)
+
+
+def test_aznas() -> None:
+    model, (x, _) = prepared("cell"), batch()
+    blocks = [x]
+    for child in list(model)[:-1]:
+        blocks.append(child(blocks[-1]))
+    blocks = blocks[1:]
+    entropies = []
+    for block in blocks:
+        values = np.linalg.eigvalsh(np.cov(block.detach().transpose(0, 1).flatten(1).numpy(), bias=True)).clip(0)
+        share = values[values > 0] / values.sum()
+        entropies.append(-float((share * np.log(share)).sum()))
+    assert ours("cell", "aznas:expressivity") == pytest.approx(sum(entropies), rel=1e-9)
+    assert ours("cell", "aznas:progressivity") == pytest.approx(float(np.diff(entropies).min()), rel=1e-8)
+    generator = torch.Generator().manual_seed(0)
+    terms = []
+    for before, after in itertools.pairwise(blocks):
+        signs = torch.randint(2, after.shape, generator=generator).double() * 2 - 1
+        (back,) = torch.autograd.grad(after, before, signs, retain_graph=True)
+        stride = before.shape[2] // after.shape[2]
+        total = np.zeros((back.shape[1] * stride**2, after.shape[1]))
+        for n in range(len(x)):
+            for i in range(after.shape[2]):
+                for j in range(after.shape[3]):
+                    patch = back[n, :, i * stride : (i + 1) * stride, j * stride : (j + 1) * stride]
+                    total += np.outer(patch.flatten().numpy(), signs[n, :, i, j].numpy())
+        norm = float(np.linalg.norm(total / (len(x) * after[0, 0].numel()), 2))
+        terms.append(2 - norm - 1 / norm)
+    assert ours("cell", "aznas:trainability") == pytest.approx(float(np.mean(terms)), rel=1e-9)
+
+
+def test_aznas_needs_blocks() -> None:
+    for name, said in (("residual", "children of a nn.Sequential"), ("mlp", "feature maps")):
+        (record,) = score(prepared(name), *batch(), ["aznas:trainability"])
+        assert (record.validity, said in record.note) == ("refused", True)
+
+
+def test_aznas_ranks_its_parts() -> None:
+    first, second = np.array([1.0, 2.0, 2.0, math.nan]), np.array([4.0, 3.0, 2.0, 1.0])
+    expected = np.log([2 / 4, 4 / 4, 4 / 4, 1 / 4]) + np.log([4 / 4, 3 / 4, 2 / 4, 1 / 4])
+    assert combined([first, second]) == pytest.approx(expected)
 
 
 def test_every_score_has_a_reference_here() -> None:

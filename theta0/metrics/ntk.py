@@ -3,7 +3,8 @@
 K is the Gram matrix (N, N) of the samples' gradients. ``official`` is the HNAS code's: contributions of one backward
 pass in training mode, target logit, convolutions and linear layers. ``frozen`` takes the batch statistics as constants,
 which makes each gradient that of its sample. ``tenas`` is the TE-NAS code's: true gradients through the batch
-statistics, sum of logits, all weights; a backward pass for each sample.
+statistics, sum of logits, all weights; a backward pass for each sample. ``knas:series`` is the KNAS code's, which is
+no Gram matrix of samples.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from theta0.errors import Theta0Error
-from theta0.evidence import Evidence
+from theta0.evidence import Evidence, check_logits
 from theta0.metrics import Metric, Value, Variant, register
 
 _KINDS: dict[str, tuple[tuple[str, str, str], str]] = {
@@ -93,9 +94,42 @@ def _lambda_min(gram: Tensor, e: Evidence) -> Value:
     return (0.0, "singular") if singular else low
 
 
+_SERIES, _ENTRIES, _TENSORS = 50, 50, 11
+
+
+def _knas_series(e: Evidence) -> Value:
+    """What the KNAS code computes: how gradients of later mini-batches go with those of earlier ones, entry by entry.
+
+    50 mini-batches, here cut out of the batch; the first 50 entries of the first 11 parameters that have so many.
+    """
+    if e.size < 2 * _SERIES:
+        raise Theta0Error(f"the KNAS code takes {_SERIES} mini-batches; give a batch of at least 100, not {e.size}")
+    chosen = [w.value for w in e.parameters if w.value.numel() >= _ENTRIES][:_TENSORS]
+    rows = []
+    for x, y in zip(e.x.tensor_split(_SERIES), e.y.tensor_split(_SERIES), strict=True):
+        loss = e.loss(check_logits(e.model(x.clone()), len(x)), y).mean()
+        found = torch.autograd.grad(loss, chosen, allow_unused=True)
+        pieces = [
+            (torch.zeros_like(v) if g is None else g).flatten()[:_ENTRIES] for v, g in zip(chosen, found, strict=True)
+        ]
+        rows.append(torch.cat(pieces).double())
+    earlier, later = torch.stack(rows).chunk(2)
+    earlier, later = earlier - earlier.mean(dim=0), later - later.mean(dim=0)
+    total = float((earlier * later).sum()) / _SERIES**2
+    return (total, "dead") if total == 0 else total
+
+
 _HNAS = "Shu et al. (HNAS), NeurIPS 2022"
 register(Metric("trace", f"{_HNAS}, equation 4", "higher", _variants(_trace, "sqrt(tr K / N)")))
-register(Metric("knas", "Xu et al., ICML 2021; thesis D.1.1", "higher", _variants(_knas, "sqrt |mean_ij K_ij|")))
+_SERIES_FORM = Variant(_knas_series, "products of the loss gradients of mini-batches k and k + 25", expensive=True)
+register(
+    Metric(
+        "knas",
+        "Xu et al., ICML 2021; thesis D.1.1",
+        "higher",
+        _variants(_knas, "sqrt |mean_ij K_ij|") | {"series": _SERIES_FORM},
+    )
+)
 register(Metric("kappa", f"{_HNAS}, 4.2; Chen et al. (TE-NAS)", "lower", _variants(_kappa, "lambda_max / lambda_min")))
 register(Metric("lambda_min", "Zhu et al. (Eigen-NAS), 2022", "higher", _variants(_lambda_min, "lambda_min(K)")))
 register(Metric("eigen_bound", "Zhu et al. (Eigen-NAS), 5.2", "higher", _variants(_bound, "tr K / d")))
