@@ -31,7 +31,7 @@ from theta0 import kernel
 from theta0.errors import DataError, Theta0Error, nearest
 from theta0.memory import keep_blocks
 from theta0.scoring import ALWAYS, chosen, score
-from theta0.space import Skeleton, Space
+from theta0.space import Measured, Skeleton, Space
 
 _ATTEMPTS = 6
 """How often a network is tried where memory runs out, before its scores are refused."""
@@ -56,7 +56,7 @@ class PoolScores:
     architectures: list[str]
     names: list[str]
     values: NDArray[np.float64]
-    """(architectures, names); NaN where a score was not reached before a stop."""
+    """(architectures, names); NaN where an architecture was not reached before a stop."""
     validity: NDArray[np.uint8]
     """The same shape; a place in the list of validities."""
     facts: dict[str, Any] = field(default_factory=dict)
@@ -170,6 +170,9 @@ class _Work:
 
     space: Space[Any]
     skeleton: Skeleton
+    """As it is built."""
+    whole: Skeleton
+    """As it is counted: with parts that cannot reach the output."""
     x: Tensor
     y: Tensor
     scores: list[str]
@@ -179,7 +182,10 @@ class _Work:
     dtype: torch.dtype | None
 
 
-Row = tuple[list[float], list[int]]
+Task = tuple[Any, list[Any]]
+"""An architecture whose network is scored, and all that share its scores."""
+Row = tuple[list[float], list[int], list[Measured]]
+"""Scores and validities of one network, and what each of its architectures costs."""
 
 
 def score_pool(
@@ -218,19 +224,21 @@ def score_pool(
     groups: dict[Hashable, list[int]] = {}
     for i, architecture in enumerate(listed):
         groups.setdefault(space.canonical(architecture) if fold else i, []).append(i)
-    work = _Work(space, built, x.cpu(), y.cpu(), names, seed, initialization, device, dtype)
+    work = _Work(space, built, options, x.cpu(), y.cpu(), names, seed, initialization, device, dtype)
     values = np.full((len(listed), len(names)), np.nan)
+    costs = np.full((len(listed), 2), np.nan)
     validity = np.full((len(listed), len(names)), _VALIDITIES.index("undefined"), dtype=np.uint8)
     start, done = time.perf_counter(), 0
     members = list(groups.values())
     try:
-        for number, (row, codes) in _results(work, [listed[places[0]] for places in members], processes):
-            values[members[number]], validity[members[number]] = row, codes
+        tasks = [(listed[places[0]], [listed[place] for place in places]) for places in members]
+        for number, (row, codes, counted) in _results(work, tasks, processes):
+            places = members[number]
+            values[places], validity[places], costs[places] = row, codes, counted
             done += 1
             _show(progress, done, len(members), time.perf_counter() - start)
     except KeyboardInterrupt:
         print(f"\nstopped: {done} of {len(members)} networks are scored", file=sys.stderr)
-    costs = np.array([space.measure(architecture, options) for architecture in listed], dtype=np.float64)
     facts = {
         "batch": len(x),
         "seed": seed,
@@ -249,19 +257,21 @@ def score_pool(
         [space.format(architecture) for architecture in listed],
         [*ALWAYS, *names],
         np.concatenate([costs, values], axis=1),
-        np.concatenate([np.zeros((len(listed), 2), dtype=np.uint8), validity], axis=1),
+        np.concatenate(
+            [np.where(np.isnan(costs), _VALIDITIES.index("undefined"), 0).astype(np.uint8), validity], axis=1
+        ),
         facts,
     )
 
 
-def _results(work: _Work, architectures: Sequence[Any], processes: int) -> Iterator[tuple[int, Row]]:
+def _results(work: _Work, tasks: Sequence[Task], processes: int) -> Iterator[tuple[int, Row]]:
     if processes == 1:
-        for number, architecture in enumerate(architectures):
-            yield number, _scored(work, architecture)
+        for number, task in enumerate(tasks):
+            yield number, _row(work, task)
         return
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, _start, (work, max(1, torch.get_num_threads() // processes))) as pool:
-        yield from pool.imap_unordered(_task, enumerate(architectures), chunksize=1)
+        yield from pool.imap_unordered(_task, enumerate(tasks), chunksize=1)
 
 
 _work: _Work | None = None
@@ -274,13 +284,18 @@ def _start(work: _Work, threads: int) -> None:
     _work = work
 
 
-def _task(numbered: tuple[int, Any]) -> tuple[int, Row]:
+def _task(numbered: tuple[int, Task]) -> tuple[int, Row]:
     assert _work is not None
-    number, architecture = numbered
-    return number, _scored(_work, architecture)
+    number, task = numbered
+    return number, _row(_work, task)
 
 
-def _scored(work: _Work, architecture: Any) -> Row:
+def _row(work: _Work, task: Task) -> Row:
+    architecture, sharing = task
+    return *_scored(work, architecture), [work.space.measure(one, work.whole) for one in sharing]
+
+
+def _scored(work: _Work, architecture: Any) -> tuple[list[float], list[int]]:
     """One network; where memory runs out, again in smaller pieces, and later, when other processes have less."""
     model = work.space.build(architecture, work.skeleton, seed=work.seed, initialization=work.initialization)
     for attempt in range(_ATTEMPTS):

@@ -355,7 +355,7 @@ def test_zen(name: str) -> None:
         for images in (start + 0.01 * noise(x.shape), start):
             seen.clear()
             model(images)
-            results.append(seen[-1])
+            results.append(seen[-1].detach())
         distances += [float((a - b).square().sum().sqrt()) for a, b in zip(*results, strict=True)]
     total = math.log(np.mean(distances)) + sum(0.5 * math.log(value + 1e-5) for value in spreads.values())
     assert ours(name, "zen") == pytest.approx(total, rel=1e-9)
