@@ -223,16 +223,32 @@ def compare(device: str, count: int, size: int, figures: dict[str, Any]) -> None
 
 
 def accuracy(device: str, figures: dict[str, Any]) -> None:
-    """Each dtype against float64 on the CPU."""
+    """Each dtype against float64 on the CPU. Scoring switches TF32 off, so it has no row here."""
     space = get_space("nasbench201")
     model = space.build(space.parse(space.notation), seed=0, cells=2)
     x, y = torch.randn(32, 3, 32, 32, generator=torch.Generator().manual_seed(0)), torch.arange(32) % 10
     names = ["grad", "snip", "snip:paper", "grasp", "trace", "kappa"]
     exact = score(model, x, y, names, dtype=torch.float64)
-    found = score(model.to(device), x, y, names, dtype=torch.float32)
-    figures[f"{device}: relative error of float32"] = {
-        f"{a.name}:{a.variant}": f"{abs(b.value / a.value - 1):.1e}" for a, b in zip(exact, found, strict=True)
-    }
+    model = model.to(device)
+    for dtype in (torch.float32, torch.bfloat16):
+        found = score(model, x, y, names, dtype=dtype)
+        figures[f"{device}: relative error of {str(dtype).removeprefix('torch.')}"] = {
+            f"{a.name}:{a.variant}": f"{abs(b.value / a.value - 1):.1e}" if b.validity == "ok" else b.validity
+            for a, b in zip(exact, found, strict=True)
+        }
+
+
+def curves(device: str, figures: dict[str, Any]) -> None:
+    """Milliseconds of nine scores of one network against the batch and against the channels; the best of three."""
+    space = get_space("nasbench201")
+
+    def cost(size: int, channels: int) -> float:
+        model = space.build(space.parse(space.notation), seed=0, channels=channels).to(device)
+        x, y = torch.randn(size, 3, 32, 32).to(device), (torch.arange(size) % 10).to(device)
+        return round(min(timed(lambda: together(model, x, y), device)[0] for _ in range(3)) * 1000, 1)
+
+    figures[f"{device}: nine scores, ms by batch, 16 channels"] = {str(n): cost(n, 16) for n in (8, 16, 32, 64, 128)}
+    figures[f"{device}: nine scores, ms by channels, batch 64"] = {str(c): cost(64, c) for c in (4, 8, 16, 32)}
 
 
 def memory(device: str, figures: dict[str, Any]) -> None:
@@ -262,7 +278,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--count", type=int, default=12, help="networks to compare on")
     parser.add_argument("--size", type=int, default=64, help="images in the batch")
-    parser.add_argument("--pool", type=int, default=0, help="networks of a pool to time with processes")
+    parser.add_argument("--pools", type=int, nargs="*", default=[], help="sizes of pools to time with processes")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
@@ -272,14 +288,17 @@ def main() -> None:
     memory(arguments.device, figures)
     accuracy(arguments.device, figures)
     compare(arguments.device, arguments.count, arguments.size, figures)
-    if arguments.pool:
-        space, generator = NASBench201(), np.random.default_rng(1)
-        x, y = torch.randn(arguments.size, 3, 32, 32), torch.arange(arguments.size) % 10
-        cells = [space.sample(generator) for _ in range(arguments.pool)]
-        for processes in {1, arguments.processes}:
+    curves(arguments.device, figures)
+    space, generator = NASBench201(), np.random.default_rng(1)
+    x, y = torch.randn(arguments.size, 3, 32, 32), torch.arange(arguments.size) % 10
+    rates = {}
+    for pool in arguments.pools:
+        cells = [space.sample(generator) for _ in range(pool)]
+        for processes in sorted({1, arguments.processes}):
             facts = score_pool(space, cells, x, y, SCORES, device=arguments.device, processes=processes).facts
-            rate = facts["networks"] / facts["seconds"]
-            figures[f"{arguments.device}: networks a second, {processes} processes, start-up included"] = round(rate, 2)
+            rates[f"{pool} cells, {processes} processes"] = round(pool / facts["seconds"], 2)
+    if rates:
+        figures[f"{arguments.device}: cells a second, start-up included, equal ones once"] = rates
     save(f"scoring-{arguments.device}", figures, arguments.out)
 
 

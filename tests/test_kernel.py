@@ -135,10 +135,12 @@ def test_contributions_layer_by_layer(name: str, select: str) -> None:
     close(ours, jacobian @ jacobian.T)
 
 
+@pytest.mark.parametrize("memory", [torch.contiguous_format, torch.channels_last], ids=str)
 @pytest.mark.parametrize(
     "layer",
     [
         nn.Conv2d(4, 6, 3),
+        nn.Conv2d(4, 6, 3, stride=2, padding=2, dilation=(2, 1)),
         nn.Conv2d(4, 6, 3, padding="same", dilation=2),
         nn.Conv2d(4, 6, (2, 3), padding="same", dilation=(2, 1)),
         nn.Conv2d(4, 6, 3, padding="valid", groups=2),
@@ -157,11 +159,13 @@ def test_contributions_layer_by_layer(name: str, select: str) -> None:
     ],
     ids=str,
 )
-def test_every_layer_by_rule_or_by_fallback(layer: nn.Module) -> None:
+def test_every_layer_by_rule_or_by_fallback(layer: nn.Module, memory: torch.memory_format) -> None:
+    if isinstance(layer, nn.GroupNorm) and memory == torch.channels_last:
+        pytest.skip("torch 2.13 crashes in the reference: group normalisation backward, channels last")
     layer = copy.deepcopy(layer).double()
     for parameter in layer.parameters():
         nn.init.normal_(parameter)
-    x = torch.randn(4, 4, 7, 6, dtype=torch.float64)
+    x = torch.randn(4, 4, 7, 6, dtype=torch.float64).contiguous(memory_format=memory)
     with Recording(layer) as recording:
         outputs = layer(x).square().flatten(1).sum(dim=1)
     close(

@@ -72,8 +72,8 @@ def test_the_network_comes_back_after_an_exception() -> None:
 @pytest.mark.parametrize("name", sorted(NETWORKS))
 def test_order_of_samples_does_not_matter(name: str) -> None:
     model, (x, y) = network(name), batch(8)
-    specs = [f"{n}:{v}" for n, v, _ in chosen("all") if n not in ("latency", "zico", "meco")]
-    # Halves of the batch and a noise image know an order; a near-singular jacobian covariance magnifies rounding.
+    specs = [f"{n}:{v}" for n, v, _ in chosen("all") if n not in ("latency", "zico", "meco", "aznas")]
+    # Halves of the batch, a noise image and random signs know an order; a near-singular covariance magnifies rounding.
     first, second = score(model, x, y, specs), score(model, x.flip(0), y.flip(0), specs)
     for one, other in zip(first, second, strict=True):
         assert one.validity == other.validity
@@ -321,3 +321,11 @@ def test_float32_is_near_float64() -> None:
     for name, (value, _) in exact.items():
         assert single[name][0] == pytest.approx(value, rel=2e-2), name
     assert next(model.parameters()).dtype == torch.float64
+
+
+def test_group_normalisation_of_the_images() -> None:
+    """Channels last, this crashes torch 2.13's backward pass; it must not be scored in that format."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.GroupNorm(1, 3), nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5))
+    x, y = torch.randn(6, 3, 8, 8), torch.arange(6) % 5
+    assert all(record.validity == "ok" for record in score(model, x, y, ["grad", "grasp", "trace", "kappa"]))

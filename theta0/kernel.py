@@ -306,8 +306,11 @@ def _convolution_gradient(layer: nn.Conv1d | nn.Conv2d, a: Tensor, b: Tensor) ->
     elif flat:
         padding = (0, *padding)
     samples, groups = len(a), layer.groups
-    if groups == 1 and stride == (1, 1) and a.is_contiguous(memory_format=torch.channels_last):
-        return _rows_last(F.pad(a, (padding[1],) * 2 + (padding[0],) * 2), b, kernel, dilation)
+    if groups == 1 and a.is_contiguous(memory_format=torch.channels_last):
+        padded = F.pad(a, (padding[1],) * 2 + (padding[0],) * 2)
+        if stride == (1, 1):
+            return _rows_last(padded, b, kernel, dilation)
+        return _strided_products(padded, b, kernel, dilation, stride)
     b = b.reshape(samples * groups, b.shape[1] // groups, -1)
     if all(k == 1 for k in kernel) and not any(padding):
         a = a[:, :, :: stride[0], :: stride[1]]
@@ -353,6 +356,22 @@ def _rows_last(a: Tensor, b: Tensor, kernel: tuple[int, ...], dilation: tuple[in
     flat = a.permute(0, 2, 3, 1).reshape(samples, height * width, -1)
     shifts = [i * dilation[0] * width + j * dilation[1] for i in range(kernel[0]) for j in range(kernel[1])]
     products = [torch.bmm(right, flat[:, shift : shift + length]).reshape(samples, -1) for shift in shifts]
+    return products[0] if len(products) == 1 else torch.cat(products, dim=1)
+
+
+def _strided_products(
+    a: Tensor, b: Tensor, kernel: tuple[int, ...], dilation: tuple[int, ...], stride: tuple[int, ...]
+) -> Tensor:
+    """The same for other strides: for each place of the kernel the pixels that it meets."""
+    samples, _, rows, columns = b.shape
+    right = b.permute(0, 2, 3, 1).reshape(samples, rows * columns, -1).transpose(1, 2)
+    last, products = a.permute(0, 2, 3, 1), []
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            top, left = i * dilation[0], j * dilation[1]
+            met = last[:, top : top + (rows - 1) * stride[0] + 1 : stride[0]]
+            met = met[:, :, left : left + (columns - 1) * stride[1] + 1 : stride[1]]
+            products.append(torch.bmm(right, met.reshape(samples, rows * columns, -1)).reshape(samples, -1))
     return products[0] if len(products) == 1 else torch.cat(products, dim=1)
 
 
