@@ -9,6 +9,7 @@ import tarfile
 
 import pytest
 
+from theta0 import places
 from theta0.data import get, load, names, sources
 from theta0.errors import DataError
 
@@ -76,11 +77,11 @@ def test_names_that_cannot_be_downloaded():
 
 def test_the_data_root(monkeypatch, tmp_path):
     monkeypatch.setenv("THETA0_DATA", str(tmp_path))
-    assert sources.data_root() == tmp_path
-    assert sources.data_root("/elsewhere").as_posix() == "/elsewhere"
+    assert places.data_root() == tmp_path
+    assert places.data_root("/elsewhere").as_posix() == "/elsewhere"
     monkeypatch.delenv("THETA0_DATA")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert sources.data_root() == tmp_path / ".cache" / "theta0"
+    assert places.data_root() == tmp_path / ".cache" / "theta0"
 
 
 @pytest.mark.parametrize("name", [name for name in names() if name != "digits"])

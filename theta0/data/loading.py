@@ -12,8 +12,9 @@ from theta0.data.dataset import Data, ImageDataset
 from theta0.data.digits import digits
 from theta0.data.readers import Part, Reader, readers
 from theta0.data.resize import check_size, resized
-from theta0.data.sources import SOURCES, candidates, data_root, names
+from theta0.data.sources import SOURCES, candidates, names
 from theta0.errors import DataError, nearest
+from theta0.places import data_root
 
 
 def load(

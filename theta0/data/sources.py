@@ -12,6 +12,7 @@ from pathlib import Path
 
 from theta0.data import archive, download
 from theta0.errors import DataError, nearest
+from theta0.places import data_root
 
 
 @dataclass(frozen=True)
@@ -122,12 +123,6 @@ SOURCES: dict[str, Source] = {
 def names() -> list[str]:
     """The data sets that ``load`` knows by name, sorted; ``digits`` needs no download."""
     return sorted([*SOURCES, "digits"])
-
-
-def data_root(root: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of the known data sets: ``root``, else the environment's THETA0_DATA, else ~/.cache/theta0."""
-    chosen = root if root is not None else os.environ.get("THETA0_DATA") or Path.home() / ".cache" / "theta0"
-    return Path(chosen).expanduser()
 
 
 def get(name: str, *, root: str | os.PathLike[str] | None = None, mirror: str | None = None) -> Path:
