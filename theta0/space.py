@@ -176,6 +176,10 @@ class Space(ABC, Generic[A]):
             raise ParseError(text, position, "the end")
         return self.decode(codes)
 
+    def key(self, architecture: A) -> str:
+        """The text by which tables know ``architecture``: here its notation."""
+        return self.format(architecture)
+
     @property
     def notation(self) -> str:
         """An example of the notation."""

@@ -67,6 +67,10 @@ class NASBench1Shot1(Space[Cell]):
         """The canonical form of the NAS-Bench-101 cell."""
         return _parent.canonical(self.nasbench101(architecture))
 
+    def key(self, architecture: Cell) -> str:
+        """The hash of the NAS-Bench-101 cell, whose row answers."""
+        return _parent.key(self.nasbench101(architecture))
+
     def format(self, architecture: Cell) -> str:
         """Matrix and operations."""
         return format_matrix(architecture)

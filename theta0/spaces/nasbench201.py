@@ -67,7 +67,7 @@ class NASBench201(Space[Cell]):
 
     @property
     def notation(self) -> str:
-        """The cell of best mean test accuracy on CIFAR-10."""
+        """The cell of best mean test accuracy on CIFAR-100."""
         return "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
 
     def parse(self, text: str) -> Cell:
