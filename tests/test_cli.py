@@ -163,6 +163,16 @@ def test_score_of_a_user_s_network(capsys: Output, tmp_path: Path) -> None:
         (["data", "get"], "needs the name of a data set"),
         (["data", "get", "cifar11"], "did you mean cifar10"),
         (["data", "check", "cifar10", "--root", "/no/such/root"], "theta0 data get cifar10"),
+        (["data", "check", "nasbench101", "--root", "/no/such/root"], "theta0 data get nasbench101"),
+        (["data", "check", "digits", "--space", "darts"], "--space and --hardware are for tables"),
+        (["data", "check", "nasbench21"], "did you mean nasbench201"),
+        (["data", "check", "no/such.parquet"], "no/such.parquet: expected a table, found nothing there"),
+        (["data", "get", "nasbench201"], "nasbench201 has no official address"),
+        (["data", "get", "cifar10", "x.npz"], "writes no file; leave 'x.npz' out"),
+        (["data", "convert", "README.md"], "needs the .npz file to write after the source"),
+        (["data", "convert", "README.md", "x.csv"], "tables are written to .npz files, not to 'x.csv'"),
+        (["data", "convert", "README.md", "x.npz"], "README.md: no kind of table matches"),
+        (["data", "convert", "README.md", "/no/such/folder/x.npz"], "there is no folder /no/such/folder"),
     ],
 )
 def test_bad_input_is_one_message_and_code_2(
@@ -193,6 +203,56 @@ def test_data_check(capsys: Output) -> None:
     assert "digits/train: 1,438 images of 1 x 8 x 8, 10 classes" in out
     _, out, _ = run(capsys, "data", "list")
     assert "comes with scikit-learn" in out
+
+
+def test_data_of_tables(capsys: Output, tmp_path: Path, shared: Path) -> None:
+    own = tmp_path / "nasbench201.npz"
+    code, out, _ = run(capsys, "data", "convert", str(shared / "nb201.parquet"), str(own))
+    assert (code, f"{own}: 15,625 rows of NAS-Bench-201" in out) == (0, True)
+    code, out, _ = run(capsys, "data", "check", "nasbench201", "--root", str(tmp_path))
+    assert code == 0
+    for words in (
+        "NAS-Bench-201: 15,625 rows, space nasbench201",
+        "cifar10, 200 epochs: runs 2 to 3, best validation 91.607, test 94.373, 1,828 s on average",
+        "imagenet16, 12 epochs: mean of runs, best validation 38.667",
+        "costs: parameters, flops, gpu_latency",
+        "suspect rows: 204",
+        "sha256: ",
+    ):
+        assert words in out
+    _, again, _ = run(capsys, "data", "check", str(own))
+    assert again == out
+    hardware = ("--hardware", str(shared / "nb201_hw.parquet"))
+    _, out, _ = run(capsys, "data", "check", str(shared / "nb201.parquet"), *hardware)
+    assert "raspi4_latency" in out
+    _, out, _ = run(capsys, "data", "list", "--root", str(tmp_path))
+    assert str(own) in out
+    assert "`theta0 data get nasbench101` downloads the official file" in out
+
+
+def test_data_of_official_files(capsys: Output, tmp_path: Path) -> None:
+    from tests.tables import official
+
+    official.tfrecord(tmp_path)
+    root = ("--root", str(tmp_path))
+    _, out, _ = run(capsys, "data", "list", *root)
+    assert "`theta0 data convert nasbench101` makes a file that loads at once" in out
+    code, _, err = run(capsys, "data", "check", "nasbench101", *root)
+    assert (code, "must be converted, once" in err) == (2, True)
+    code, out, _ = run(capsys, "data", "convert", "nasbench101", *root)
+    assert (code, f"{tmp_path / 'nasbench101.npz'}: 5 rows of NAS-Bench-101" in out) == (0, True)
+    _, out, _ = run(capsys, "data", "check", "nasbench101", *root)
+    assert "cifar10, 108 epochs: runs 3, best validation 54.100, test 44.100" in out
+    code, _, err = run(capsys, "data", "check", "nasbench101", "--space", "darts", *root)
+    assert (code, "darts is not a space of NAS-Bench-1Shot1" in err) == (2, True)
+
+
+def test_an_npz_file_of_images_is_no_table(capsys: Output, tmp_path: Path) -> None:
+    import numpy as np
+
+    np.savez(tmp_path / "x.npz", x=np.zeros((4, 8, 8, 3), dtype=np.uint8), y=np.array([0, 1, 0, 1]))
+    code, out, _ = run(capsys, "data", "check", str(tmp_path / "x.npz"))
+    assert (code, "4 images" in out) == (0, True)
 
 
 @pytest.mark.parametrize("arguments", [[], ["describe"], ["sample", "--nothing"], ["data", "fetch"]])
