@@ -18,6 +18,7 @@ VARIANCE = {
     "lecun": lambda fan_in, fan_out: 1 / fan_in,
     "xavier": lambda fan_in, fan_out: 2 / (fan_in + fan_out),
     "he": lambda fan_in, fan_out: 2 / fan_in,
+    "he_out": lambda fan_in, fan_out: 2 / fan_out,
     "ntk": lambda fan_in, fan_out: 1 / fan_in,  # of the weight that the layer uses
 }
 

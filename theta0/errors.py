@@ -30,6 +30,10 @@ class DataError(Theta0Error):
     """A data file that is missing, damaged, or not what its name says."""
 
 
+class DivergedError(Theta0Error):
+    """A training whose numbers are no longer finite."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a sentence that helps with a name that is not known: the nearest ones, or all of them."""
     names = sorted(known)

@@ -7,6 +7,7 @@ normal distribution of mean zero, and set biases to zero:
 lecun     variance 1 / fan_in
 xavier    variance 2 / (fan_in + fan_out)
 he        variance 2 / fan_in
+he_out    variance 2 / fan_out, which keeps gradients where he keeps activations
 ntk       variance 1, and the layer multiplies its weight by 1 / sqrt(fan_in): the NTK parameterization
 ========  ===========================================================================================
 
@@ -63,6 +64,7 @@ _SCHEMES: dict[str, Callable[[nn.Module], None] | None] = {
     "lecun": _normal(lambda fan_in, fan_out: math.sqrt(1 / fan_in)),
     "xavier": _normal(lambda fan_in, fan_out: math.sqrt(2 / (fan_in + fan_out))),
     "he": _normal(lambda fan_in, fan_out: math.sqrt(2 / fan_in)),
+    "he_out": _normal(lambda fan_in, fan_out: math.sqrt(2 / fan_out)),
     "ntk": _ntk,
 }
 SCHEMES = tuple(_SCHEMES)

@@ -36,18 +36,22 @@ def normalize(images: Tensor, normalization: Normalization) -> Tensor:
     A constant channel has standard deviation 0. It is divided by 1 instead: it carries no information, and becomes
     zeros where the images are those that the mean was taken from.
     """
+    shift, scale = shift_scale(normalization, images.shape[1])
+    return images.float().sub_(shift.to(images.device)).mul_(scale.to(images.device))
+
+
+def shift_scale(normalization: Normalization, channels: int) -> tuple[Tensor, Tensor]:
+    """What :func:`normalize` subtracts from bytes, and then multiplies with; each (C, 1, 1)."""
     mean, std = (torch.tensor(values, dtype=torch.float64) for values in normalization)
-    if len(mean) != images.shape[1] or len(std) != images.shape[1]:
+    if len(mean) != channels or len(std) != channels:
         raise DataError(
             f"normalization has {len(mean)} means and {len(std)} standard deviations for images of "
-            f"{images.shape[1]} channels; take it from the same data: Data.normalization"
+            f"{channels} channels; take it from the same data: Data.normalization"
         )
     if not bool(torch.isfinite(mean).all() and torch.isfinite(std).all() and (std >= 0).all()):
         raise DataError(f"normalization takes finite means and standard deviations of 0 or more; found {normalization}")
     std = torch.where(std == 0, torch.ones_like(std), std)
-    shift = (255 * mean).float().to(images.device)[:, None, None]
-    scale = (1 / (255 * std)).float().to(images.device)[:, None, None]
-    return images.float().sub_(shift).mul_(scale)
+    return (255 * mean).float()[:, None, None], (1 / (255 * std)).float()[:, None, None]
 
 
 def order(count: int, seed: int) -> tuple[Tensor, torch.Generator]:

@@ -15,25 +15,31 @@ from theta0.ops import Norm
 class DropPath(nn.Module):
     """Drops whole paths of single images while training, and scales the others up (ScheduledDropPath).
 
-    The training loop moves ``probability`` of all such modules along its schedule; see :func:`set_drop_path`.
+    The training loop moves the probability of all such modules along its schedule; see :func:`set_drop_path`.
     """
 
-    probability: float = 0.0
+    keep: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.active = False
+        # A tensor, not a number, so that compiled code need not be compiled again when it changes.
+        self.register_buffer("keep", torch.ones(()), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, ...) to (N, ...)."""
-        if not self.training or self.probability <= 0.0:
+        if not self.training or not self.active:
             return x
-        keep = 1.0 - self.probability
-        mask = torch.empty(x.shape[0], *([1] * (x.dim() - 1)), device=x.device, dtype=x.dtype).bernoulli_(keep)
-        return x * (mask / keep)
+        kept = torch.rand(x.shape[0], *([1] * (x.dim() - 1)), device=x.device) < self.keep
+        return x * (kept.to(x.dtype) / self.keep)
 
 
 def set_drop_path(model: nn.Module, probability: float) -> None:
-    """Sets the drop-path probability of every path of ``model``."""
+    """Sets the probability with which every path of ``model`` is dropped."""
     for module in model.modules():
         if isinstance(module, DropPath):
-            module.probability = probability
+            module.active = probability > 0
+            module.keep.fill_(1 - probability)
 
 
 class EdgeCell(nn.Module):
