@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from theta0.errors import Theta0Error, nearest
+from theta0.errors import DataError, ParseError, Theta0Error, nearest
 from theta0.pool import PoolScores
 from theta0.space import Space
 
@@ -36,7 +36,7 @@ class Candidates:
         if table.space != space.name:
             raise Theta0Error(f"these scores are of {table.space}, and the search is in {space.name}; take others")
         return cls(
-            [space.parse(text) for text in table.architectures],
+            [_parsed(text, row, space) for row, text in enumerate(table.architectures)],
             {name: table.values[:, i] for i, name in enumerate(table.names)},
             {name: (table.validity[:, i] == 0) & np.isfinite(table.values[:, i]) for i, name in enumerate(table.names)},
         )
@@ -45,12 +45,13 @@ class Candidates:
         return len(self.architectures)
 
     def name(self, score: str) -> str:
-        """The full name of a score, or of its only variant."""
+        """The full name of a score; of one without its variant, the first that is there."""
         if score in self.scores:
             return score
         found = [name for name in self.scores if name.partition(":")[0] == score]
         if not found:
-            raise Theta0Error(f"the pool has no score {score!r}; {nearest(score, self.scores)}")
+            known = {*self.scores, *(name.partition(":")[0] for name in self.scores)}
+            raise Theta0Error(f"the pool has no score {score!r}; {nearest(score, known)}")
         return found[0]
 
     def column(self, score: str) -> Floats:
@@ -81,3 +82,13 @@ class Candidates:
             {name: values[chosen] for name, values in self.scores.items()},
             {name: values[chosen] for name, values in self.valid.items()},
         )
+
+
+def _parsed(text: str, row: int, space: Space[Any]) -> Any:
+    try:
+        return space.parse(text)
+    except ParseError as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(
+            f"the scores name {text[:80]!r} in row {row}, no architecture of {space.name}: {reason}"
+        ) from error

@@ -28,7 +28,7 @@ class Outcome:
     value: float
     seconds: float
     note: str = ""
-    """Why it failed."""
+    """Why it failed, or was cut short."""
 
     @property
     def failed(self) -> bool:
@@ -83,7 +83,9 @@ class TableObjective(Objective[Any]):
         self.dataset, self.run = dataset, run
         self.space = get_space(table.space)
         known = self.table.epochs(dataset)
-        self.epochs = tuple(known if epochs is None else sorted(epochs))
+        self.epochs = tuple(known if epochs is None else sorted(set(epochs)))
+        if not self.epochs:
+            raise Theta0Error(f"an objective needs a budget of epochs; {table.name} has {', '.join(map(str, known))}")
         for budget in self.epochs:
             if budget not in known:
                 raise Theta0Error(

@@ -15,6 +15,8 @@ import os
 import random
 import sys
 import time
+import zipfile
+import zlib
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import fields as dataclass_fields
@@ -35,6 +37,8 @@ from theta0.space import Measured, Skeleton, Space
 
 _ATTEMPTS = 6
 """How often a network is tried where memory runs out, before its scores are refused."""
+_DAMAGE = (OSError, ValueError, EOFError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What a damaged .npz file, or another file under that name, raises."""
 _VALIDITIES = ("ok", "dead", "singular", "overflow", "undefined", "refused")
 
 
@@ -82,6 +86,11 @@ class PoolScores:
     def said(code: int) -> str:
         """The validity of a code."""
         return _VALIDITIES[code]
+
+    @staticmethod
+    def code(said: str) -> int:
+        """The code of a validity."""
+        return _VALIDITIES.index(said)
 
     def frame(self) -> Any:
         """A pandas DataFrame."""
@@ -138,7 +147,8 @@ class PoolScores:
                 if missing:
                     raise DataError(f"{path}: expected a score file, found no {', '.join(missing)}; another file")
                 entries = {key: file[key] for key in wanted}
-        except (OSError, ValueError, EOFError) as error:
+                facts = json.loads(str(entries["facts"]))
+        except _DAMAGE as error:
             if isinstance(error, Theta0Error):
                 raise
             raise DataError(f"{path}: expected a score file (.npz), found: {error}") from error
@@ -148,7 +158,6 @@ class PoolScores:
                 f"{path}: expected values for {len(texts)} architectures and {len(names)} scores, "
                 f"found {entries['values'].shape}; the file is damaged"
             )
-        facts = json.loads(str(entries["facts"]))
         return cls(
             str(entries["space"]), texts, names, entries["values"].astype(np.float64), entries["validity"], facts
         )

@@ -14,7 +14,7 @@ import inspect
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ class Trial:
     spent: float
     """Seconds since the search began, this trial included."""
     note: str = ""
+    why: Mapping[str, float] = field(default_factory=dict)
+    """What led the searcher to it."""
 
     @property
     def outcome(self) -> Outcome:
@@ -90,13 +92,15 @@ def run(
     scores: PoolScores | Candidates | None = None,
     trials: Sequence[Trial] = (),
     on_trial: Callable[[Trial], None] | None = None,
-    **settings: Any,
+    settings: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> Result:
     """Searches until the budget is spent or the searcher has finished.
 
     ``scores`` is a scored pool for searchers that choose from one; ``trials`` are those of an earlier run that was cut
-    off; ``settings`` are options of the searcher.
+    off; ``settings`` are options of the searcher, and so are all other names.
     """
+    settings = {**(settings or {}), **more}
     made = searchers.get(searcher) if isinstance(searcher, str) else searcher
     known = options(made)
     for name in settings:
@@ -162,7 +166,15 @@ class _Loop:
 
     def _evaluate(self, proposal: Proposal) -> Outcome:
         number, spent = len(self.trials), self.trials[-1].spent if self.trials else 0.0
-        architecture, epochs = proposal
+        architecture, epochs, why = proposal
+        if epochs not in self.objective.epochs:
+            known_epochs = ", ".join(map(str, self.objective.epochs))
+            raise Theta0Error(f"the searcher asks for trainings of {epochs} epochs; there are those of {known_epochs}")
+        if self.budget.evaluations is not None and number >= self.budget.evaluations:
+            raise BudgetSpentError(f"{number} evaluations are spent")
+        most = math.inf if self.budget.seconds is None else self.budget.seconds
+        if spent >= most or spent + (self.objective.cost(architecture, epochs) or 0) > most:
+            raise BudgetSpentError(f"{spent:.0f} of {most} seconds are spent")
         if number < len(self.record):
             known = self.record[number]
             if (known.architecture, known.epochs) != (architecture, epochs):
@@ -172,22 +184,15 @@ class _Loop:
                 )
             self.trials.append(known)
             return known.outcome
-        if self.budget.evaluations is not None and number >= self.budget.evaluations:
-            raise BudgetSpentError(f"{number} evaluations are spent")
-        left = math.inf if self.budget.seconds is None else self.budget.seconds - spent
-        cost = self.objective.cost(architecture, epochs)
-        if left <= 0 or (cost is not None and cost > left):
-            raise BudgetSpentError(f"{spent:.0f} of {self.budget.seconds} seconds are spent")
         start = time.perf_counter()
         try:
-            outcome = self.objective.evaluate(architecture, epochs, left)
+            outcome = self.objective.evaluate(architecture, epochs, most - spent)
             self.failures = self.failures + 1 if outcome.failed else 0
         except Exception as error:  # a single network that cannot be trained must not end a search
             outcome = Outcome(math.nan, time.perf_counter() - start, f"{type(error).__name__}: {error}")
             self.failures += 1
-        trial = Trial(
-            number, architecture, epochs, outcome.value, outcome.seconds, spent + outcome.seconds, outcome.note
-        )
+        total = spent + outcome.seconds
+        trial = Trial(number, architecture, epochs, outcome.value, outcome.seconds, total, outcome.note, dict(why))
         self.trials.append(trial)
         if self.on_trial is not None:
             self.on_trial(trial)

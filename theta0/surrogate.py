@@ -2,12 +2,15 @@
 
 model = Surrogate(x, y)                 # x (n, d) in the unit cube, y (n,), higher is better
 model.posterior(candidates)             # means and deviations
-model.propose(box, generator)           # the point of largest acquisition in the unit cube
+model.propose(generator)                # the point of largest acquisition in the unit cube
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 import warnings
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from theta0.errors import Theta0Error
+from theta0.initialize import seeded
 
 Floats = NDArray[np.float64]
 Acquisition = Literal["ei", "ucb"]
@@ -32,10 +36,24 @@ def _botorch() -> Any:
     return botorch, gpytorch
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """One thread: these matrices are small, and searches run side by side. No warnings of few or equal values."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 class Surrogate:
     """A Matern-5/2 Gaussian process with a length scale for each dimension, fitted by marginal likelihood."""
 
-    def __init__(self, x: Floats, y: Floats, *, noise: float | None = None) -> None:
+    def __init__(self, x: Floats, y: Floats, *, noise: float | None = None, start: Surrogate | None = None) -> None:
+        """``noise`` is the variance of the values, fitted if it is not given; the fit begins at that of ``start``."""
         botorch, gpytorch = _botorch()
         if len(x) != len(y) or not len(x) or not (np.isfinite(x).all() and np.isfinite(y).all()):
             raise Theta0Error(
@@ -51,21 +69,21 @@ class Surrogate:
             lengthscale_prior=prior,
             lengthscale_constraint=gpytorch.constraints.GreaterThan(2.5e-2, transform=None, initial_value=prior.mode),
         )
-        outcome = botorch.models.transforms.Standardize(m=1) if len(y) > 1 and float(np.ptp(y)) > 0 else None
+        outcome = botorch.models.transforms.Standardize(m=1)  # one value, or equal ones, are moved to 0 alone
         fixed = None if noise is None else torch.full_like(values, noise)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of few points and of values that are all equal
+        with _quiet(), seeded(0):  # a fit that fails starts again at random
             self.model = botorch.models.SingleTaskGP(
                 inputs, values, train_Yvar=fixed, covar_module=kernel, outcome_transform=outcome
             )
+            if start is not None:
+                self.model.load_state_dict(dict(start.model.named_parameters()), strict=False)
             likelihood = gpytorch.mlls.ExactMarginalLogLikelihood(self.model.likelihood, self.model)
-            if outcome is not None:
+            if float(np.ptp(y)) > 0:
                 botorch.fit.fit_gpytorch_mll(likelihood)
 
     def posterior(self, x: Floats) -> tuple[Floats, Floats]:
         """Means and deviations (n,) at points (n, d)."""
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with torch.no_grad(), _quiet():
             found = self.model.posterior(torch.from_numpy(np.ascontiguousarray(x))[:, None])
             mean, variance = found.mean.reshape(-1), found.variance.reshape(-1)
         return mean.numpy(), variance.clamp(min=1e-18).sqrt().numpy()
@@ -76,14 +94,8 @@ class Surrogate:
         if kind == "ucb":
             return mean + confidence * deviation
         if kind == "ei":
-            # Where the improvement is far out of reach, the logarithm still tells better from worse.
-            score = (mean - self._best) / deviation
-            improvement = torch.from_numpy(score)
-            density = torch.exp(-improvement.square() / 2) / np.sqrt(2 * np.pi)
-            value = density + improvement * torch.special.ndtr(improvement)
-            tail = -improvement.square() / 2 - 2 * torch.log(improvement.abs().clamp(min=1)) - np.log(2 * np.pi) / 2
-            safe = torch.where(improvement > -6, value.clamp(min=1e-300).log(), tail)
-            return safe.numpy() + np.log(deviation)
+            score = torch.from_numpy((mean - self._best) / deviation)
+            return _log_improvement(score).numpy() + np.log(deviation)
         raise Theta0Error(f"an acquisition is 'ei' or 'ucb', not {kind!r}")
 
     def propose(self, generator: np.random.Generator, kind: Acquisition = "ei") -> Floats:
@@ -94,3 +106,15 @@ class Surrogate:
             near = np.clip(best + width * generator.standard_normal((_GRID // 8, self._dimensions)), 0, 1)
             points = np.concatenate([best[None], near])
         return np.asarray(points[np.argmax(self.acquisition(points, kind))])
+
+
+def _log_improvement(score: torch.Tensor) -> torch.Tensor:
+    """log(density(z) + z distribution(z)) of the normal distribution, also where it is far below the least number."""
+    near = score.clamp(min=-1)
+    value = torch.exp(-near.square() / 2) / math.sqrt(2 * math.pi) + near * torch.special.ndtr(near)
+    # Below: the logarithm of the density, and of 1 - x Q(x) / density(x) at x = -z, which rounding eats in the end;
+    # there it is 1 / x^2.
+    far = -score.clamp(max=-1)
+    ratio = torch.log1p(-far * math.sqrt(math.pi / 2) * torch.special.erfcx(far / math.sqrt(2)))
+    ratio = torch.where(far < 1e4, ratio, -2 * far.log())
+    return torch.where(score > -1, value.log(), ratio - far.square() / 2 - math.log(2 * math.pi) / 2)

@@ -13,8 +13,9 @@ the same seed and the same outcomes give the same search: that is how a search i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ class Proposal(NamedTuple):
 
     architecture: Any
     epochs: int
+    why: Mapping[str, float] = MappingProxyType({})
+    """Numbers that led to it, by name: they are kept with the trial."""
 
 
 class BudgetSpentError(Theta0Error):
@@ -83,9 +86,9 @@ class Task:
         """Whether it may be evaluated."""
         return self.objective.allowed(architecture)
 
-    def proposal(self, architecture: Any, epochs: int | None = None) -> Proposal:
-        """For the smallest training budget, unless another is named."""
-        return Proposal(architecture, self.epochs[0] if epochs is None else epochs)
+    def proposal(self, architecture: Any, epochs: int | None = None, **why: float) -> Proposal:
+        """For the smallest training budget, unless another is named; ``why`` are the numbers that led to it."""
+        return Proposal(architecture, self.epochs[0] if epochs is None else epochs, why)
 
     def pool(self) -> Candidates:
         """The scored pool, which must be there."""

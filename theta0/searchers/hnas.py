@@ -63,6 +63,7 @@ def hnas_paper(
     done = np.zeros(len(pool), dtype=bool)
     points: list[Floats] = []
     values: list[float] = []
+    model: Surrogate | None = None
     starts = np.linspace(0, 1, probes) if probes > 1 else np.full(probes, 0.5)
     while not done[terms.places].all():
         if growth:
@@ -71,18 +72,16 @@ def hnas_paper(
             point = np.array([0.5, starts[len(points)]])
         else:
             kept = [i for i, value in enumerate(values) if np.isfinite(value)]
-            point = (
-                Surrogate(np.array(points)[kept], np.array(values)[kept]).propose(generator, acquisition)
-                if kept
-                else generator.random(2)
-            )
-        objective = terms.value(10 ** (lowest + point[0] * (highest - lowest)), point[1])
+            model = Surrogate(np.array(points)[kept], np.array(values)[kept], start=model) if kept else None
+            point = model.propose(generator, acquisition) if model else generator.random(2)
+        mu, t = float(10 ** (lowest + point[0] * (highest - lowest))), float(point[1])
+        objective = terms.value(mu, t)
         objective[done | ~open_] = np.inf
         place = int(np.argmin(objective))
         if not np.isfinite(objective[place]):
             continue
         done[place] = True
-        (outcome,) = yield [task.proposal(pool.architectures[place], budget)]
+        (outcome,) = yield [task.proposal(pool.architectures[place], budget, mu=mu, t=t)]
         points.append(point)
         values.append(outcome.value)
 

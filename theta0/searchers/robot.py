@@ -40,6 +40,7 @@ def robot(
     points: list[Floats] = []
     values_seen: list[float] = []
     best: tuple[float, Floats] | None = None
+    model: Surrogate | None = None
     spent, count = 0.0, 0
     while (task.budget.evaluations is None or count < explore * task.budget.evaluations) and (
         task.budget.seconds is None or spent < explore * task.budget.seconds
@@ -47,7 +48,8 @@ def robot(
         if len(points) < probes:
             point = generator.random(len(scores))
         else:
-            point = Surrogate(np.array(points), np.array(values_seen)).propose(generator, acquisition)
+            model = Surrogate(np.array(points), np.array(values_seen), start=model)
+            point = model.propose(generator, acquisition)
         place = int(np.argmax(stretched @ (2 * point - 1)))
         if place not in known:
             (outcome,) = yield [task.proposal(pool.architectures[place], budget)]
