@@ -5,34 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import platform
 import sys
 from pathlib import Path
 from typing import Any
 
-import torch
-
-import theta0
+from theta0.environment import machine, versions
 
 RESULTS = Path(__file__).parent / "results"
-
-
-def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    processor = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):  # not Linux; the platform's own word has to do
-        pass
-    return {
-        "processor": processor,
-        "cores": os.cpu_count(),
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "theta0": theta0.__version__,
-    }
 
 
 def save(name: str, figures: dict[str, Any], folder: Path = RESULTS) -> Path:
@@ -40,7 +19,7 @@ def save(name: str, figures: dict[str, Any], folder: Path = RESULTS) -> Path:
     record = {
         "command": " ".join(["python", os.path.relpath(sys.argv[0]), *sys.argv[1:]]),
         "date": datetime.date.today().isoformat(),
-        "machine": machine(),
+        "machine": {**machine(), **versions()},
         "figures": figures,
     }
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,180 @@
+"""HNAS and its rivals on NAS-Bench-201: the paper's protocol and its details, all searchers at two budgets, and whether
+what was chosen on one half of the cells holds on the other half.
+
+    python benchmarks/searchers.py --nasbench201 FILE --nasbench101 FILE --seeds 50 --processes 2 --part all
+
+The halves are of isomorphism groups, so that no cell of one is a copy of a cell of the other. There a seed is a random
+70 % of a half's cells (one of each group), since some searchers draw nothing. `hnas`'s defaults were chosen on the
+first half and on NAS-Bench-101.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theta0 import tables
+from theta0.bench import Bench, bench
+from theta0.candidates import Candidates
+from theta0.objective import TableObjective
+from theta0.pool import shipped
+from theta0.searchers import Budget
+from theta0.searchers.hnas import OFFICIAL
+from theta0.searching import run
+from theta0.space import get_space
+from theta0.tables.table import Table
+
+sys.path.insert(0, str(Path(__file__).parent))
+from record import save
+
+DATA = {"cifar10": "cifar10", "cifar100": "cifar100", "imagenet16": "tiny16"}
+"""The table's data set, and that of the scores that stand for it."""
+RIVALS: dict[str, dict[str, Any]] = {
+    "hnas": {},
+    "robot": {},
+    "hnas-paper": {},
+    "zerocost": {"train": 10_000},
+    "evolution": {},
+    "reinforce": {},
+    "bohb": {},
+}
+MODES: dict[str, tuple[str, dict[str, Any]]] = {
+    "hnas": ("hnas", {}),
+    "without the gain of large networks": ("hnas", {"gain": 0.0}),
+    "without the architecture's choices": ("hnas", {"encoding": 0.0}),
+    "one score as the prior: synflow": ("hnas", {"ranking": ("synflow",)}),
+    "nine scores": (
+        "hnas",
+        {"scores": ("flops", "synflow", "naswot", "jacob_cov", "kappa", "snip", "grasp", "trace", "fisher")},
+    ),
+    "down the ranking of synflow": ("zerocost", {"train": 10_000}),
+    "robot": ("robot", {}),
+    "hnas-paper, trace": ("hnas-paper", {}),
+    "hnas-paper, official": ("hnas-paper", OFFICIAL),
+    "random": ("random", {}),
+}
+
+
+@cache
+def pool_of(space: str, data: str) -> Candidates:
+    """Shipped scores."""
+    return Candidates.of(shipped(space, data), get_space(space))
+
+
+def line(found: Bench, name: str) -> str:
+    """Means and deviations on the three data sets, and the cost."""
+    runs = found.of(name)
+    parts = [found.accuracies(name, one) for one in found.table.datasets]
+    numbers = " / ".join(f"{values.mean():.2f} ± {values.std():.2f}" for values in parts)
+    cost, own = np.mean([one.seconds for one in runs]), np.mean([one.own_seconds for one in runs])
+    return f"{numbers}; {cost:,.0f} s, {np.mean([one.evaluations for one in runs]):.1f} trainings, own {own:.2f} s"
+
+
+def protocol(table: Table, seeds: int, processes: int) -> Iterator[tuple[str, str]]:
+    """The official protocol for the four scores, and what each of its details gives for trace."""
+    pool = pool_of("nasbench201", "cifar10")
+    logs = replace(pool, scores={**pool.scores, "kappa:official": np.log(np.maximum(pool.column("kappa"), 1))})
+    changes: dict[str, tuple[Candidates, dict[str, Any]]] = {
+        f"official, {score}": (pool, {**OFFICIAL, "score": score}) for score in ("grad", "snip", "grasp", "trace")
+    }
+    changes |= {
+        "official, trace, square": (pool, {**OFFICIAL, "form": "square"}),
+        "official, trace, pool scaling": (pool, {**OFFICIAL, "scaling": "pool"}),
+        "official, trace, mu from 1e-6 to 10": (pool, {**OFFICIAL, "lowest": -6.0, "highest": 1.0}),
+        "official, trace, whole pool": (pool, {**OFFICIAL, "growth": 0}),
+        "official, trace, ucb": (pool, {**OFFICIAL, "acquisition": "ucb"}),
+        "official, trace, ln kappa": (logs, OFFICIAL),
+        "ours (square, pool scaling, whole pool), trace": (pool, {}),
+        "ours, trace, ln kappa": (logs, {}),
+    }
+    for label, (given, settings) in changes.items():
+        found = bench(
+            table, "cifar10", ["hnas-paper"], Budget(20), seeds=seeds, epochs=[12], scores=given,
+            settings={"hnas-paper": settings}, processes=processes,
+        )  # fmt: skip
+        yield f"protocol: {label}", line(found, "hnas-paper")
+
+
+def rivals(table: Table, seeds: int, processes: int) -> Iterator[tuple[str, str]]:
+    """All at two budgets, on each data set's own validation accuracy; the middle one of three numbers is CIFAR-100."""
+    for dataset, data in DATA.items():
+        pool = pool_of("nasbench201", data)
+        for seconds in (1500.0, 3000.0):
+            found = bench(
+                table, dataset, list(RIVALS), Budget(seconds=seconds), seeds=seeds, epochs=[12], scores=pool,
+                settings=RIVALS, processes=processes, progress=sys.stderr,
+            )  # fmt: skip
+            for name in found.names:
+                yield f"searched on {dataset}, {seconds:,.0f} s: {name}", line(found, name)
+
+
+def halves(table: Table, other: Table, seeds: int) -> Iterator[tuple[str, str]]:
+    """Share of the pool that is better than what was chosen, in percent; means over seeds and data sets."""
+    space = get_space("nasbench201")
+    groups = np.unique(
+        [str(space.canonical(table.architecture(row))) for row in range(len(table))], return_inverse=True
+    )
+    first = np.unique(groups[1], return_index=True)[1]
+    side = np.random.default_rng(0).permutation(len(first)) < len(first) // 2
+    final = {one: table.test(one, table.epochs(one)[-1]) for one in DATA}
+    sampled = pool_of("nasbench101", "cifar10")
+    objectives = {("nasbench201", one): TableObjective(table, one, epochs=[12]) for one in DATA}
+    objectives["nasbench101", "cifar10"] = TableObjective(other, "cifar10", epochs=[12])
+    for label, (name, settings) in MODES.items():
+        for place, kept in (("first half", first[side]), ("second half", first[~side]), ("nasbench101", None)):
+            numbers = []
+            for evaluations in (10, 20):
+                beaten = []
+                for dataset, data in DATA.items() if kept is not None else (("cifar10", ""),):
+                    for seed in range(seeds):
+                        drawn = np.random.default_rng(seed)
+                        if kept is None:
+                            given, accuracy, within = sampled, other.validation(dataset, 108), other
+                        else:
+                            whole, accuracy, within = pool_of("nasbench201", data), final[dataset], table
+                            given = whole.select(np.isin(within.rows(whole.architectures), kept))
+                        size = len(given)
+                        given = given.select(np.sort(drawn.permutation(size)[: int(0.7 * size)]))
+                        result = run(
+                            name,
+                            objectives[within.space, dataset],
+                            Budget(evaluations),
+                            seed=seed,
+                            scores=given,
+                            settings=settings,
+                        )
+                        reached = accuracy[within.row(result.chosen)]
+                        beaten.append(100 * np.mean(accuracy[within.rows(given.architectures)] > reached))
+                numbers.append(f"{np.mean(beaten):.2f}")
+            yield f"halves: {label}, {place}", " / ".join(numbers) + " after 10 / 20 trainings"
+
+
+def main() -> None:
+    """The parts that are asked for."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--nasbench201", required=True)
+    options.add_argument("--nasbench101", required=True)
+    options.add_argument("--seeds", type=int, default=50)
+    options.add_argument("--processes", type=int, default=1)
+    options.add_argument("--part", choices=["all", "protocol", "rivals", "halves"], default="all")
+    given = options.parse_args()
+    table, other = tables.load(given.nasbench201), tables.load(given.nasbench101)
+    parts: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
+        "protocol": lambda: protocol(table, given.seeds, given.processes),
+        "rivals": lambda: rivals(table, given.seeds, given.processes),
+        "halves": lambda: halves(table, other, min(given.seeds, 8)),
+    }
+    for name, made in parts.items():
+        if given.part in (name, "all"):
+            save(f"searchers-{name}", dict(made()))
+
+
+if __name__ == "__main__":
+    main()
