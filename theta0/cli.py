@@ -30,6 +30,7 @@ SkeletonName = Annotated[str | None, "a skeleton of the space by name (default: 
 DataName = Annotated[str | None, "take shape and classes from a data set: a name or a path"]
 Shape = Annotated[str | None, "images as channels x height x width, such as 3x32x32"]
 Classes = Annotated[int | None, "number of classes"]
+RunsRoot = Annotated[Path | None, "the folder of runs (default: THETA0_RUNS or ./runs)"]
 
 
 def spaces() -> None:
@@ -254,6 +255,140 @@ def _options(skeleton: Skeleton, text: str | None) -> dict[str, Any]:
     return found
 
 
+def bench(
+    space: SpaceName,
+    *,
+    table: Annotated[str, "a tabular benchmark: a file or a name, see `theta0 data list`"] = "",
+    searchers: Annotated[str, "names with commas between; random search and the optimum are always shown"] = "hnas",
+    seeds: Annotated[int, "searches of each"] = 10,
+    data: Annotated[str, "the data set of the table to search on"] = "cifar10",
+    epochs: Annotated[str | None, "training budgets that may be used, such as 12 (default: the shortest)"] = None,
+    evaluations: Annotated[int | None, "at most so many trainings"] = None,
+    seconds: Annotated[
+        float | None, "at most so many simulated seconds (default: 3000, if nothing else is said)"
+    ] = None,
+    scores: Annotated[str | None, "a score file, or none (default: those that come with theta0)"] = None,
+    limits: Annotated[str | None, "such as parameters=1e6,edgegpu_latency=5"] = None,
+    options: Annotated[str | None, "of searchers: hnas.score=snip,evolution.population=20"] = None,
+    processes: Annotated[int, "searches at a time"] = 1,
+    out: Annotated[Path | None, "a folder for bench.csv and the curves as SVG and PNG"] = None,
+) -> None:
+    """Compare searchers on a tabular benchmark over many seeds."""
+    from theta0 import bench as comparison
+    from theta0 import figure, tables
+    from theta0.places import check_folder
+    from theta0.pool import PoolScores, shipped
+    from theta0.searchers import Budget
+    from theta0.searching import settings_of
+    from theta0.space import get_space
+
+    get_space(space)
+    if out:
+        figure.check()
+        check_folder(out)
+    found = tables.load(table or space)
+    if found.space != space:
+        raise Theta0Error(f"the table is of {found.space}, not of {space}; name its space, or another table")
+    names = [name.strip() for name in searchers.split(",")]
+    texts: dict[str, list[str]] = {}
+    for part in (options or "").split(",") if options else []:
+        name, dot, rest = part.strip().partition(".")
+        if not dot or name not in names:
+            raise Theta0Error(f"--options are SEARCHER.name=value of the searchers asked for, not {part!r}")
+        texts.setdefault(name, []).append(rest)
+    wanted: dict[str, float] = {}
+    for part in (limits or "").split(",") if limits else []:
+        name, _, value = part.partition("=")
+        try:
+            wanted[name.strip()] = float(value)
+        except ValueError:
+            raise Theta0Error(f"--limits are cost=number, not {part!r}") from None
+    if epochs is None:
+        budgets = found.epochs(data)[:1]
+    elif all(part.strip().isdecimal() for part in epochs.split(",")):
+        budgets = [int(part) for part in epochs.split(",")]
+    else:
+        raise Theta0Error(f"--epochs are numbers with commas between, not {epochs!r}")
+    read = None if scores in (None, "none") else PoolScores.load(scores)
+    pool = shipped(space, "cifar10") if scores is None else read
+    result = comparison.bench(
+        found,
+        data,
+        names,
+        Budget(evaluations, 3000.0 if seconds is None and evaluations is None else seconds),
+        seeds=seeds,
+        epochs=budgets,
+        scores=pool,
+        limits=wanted,
+        settings={name: settings_of(",".join(parts), name) for name, parts in texts.items()},
+        processes=processes,
+        progress=sys.stderr,
+    )
+    print(result.text())
+    if out:
+        for path in result.save(out):
+            print(path)
+
+
+def reproduce(
+    paper: Annotated[str | None, "a paper, such as hnas; without it the known ones are listed"] = None,
+    *,
+    table: Annotated[str | None, "tables by number, such as 1 or 4,13"] = None,
+    figure: Annotated[str | None, "figures by number"] = None,
+    nasbench201: Annotated[str | None, "a table of NAS-Bench-201 with test accuracies"] = None,
+    nasbench101: Annotated[str | None, "a table of NAS-Bench-101"] = None,
+    seeds: Annotated[int, "searches of each kind"] = 10,
+    processes: Annotated[int, "searches at a time"] = 1,
+    out: Annotated[Path | None, "a folder for the tables as Markdown and CSV, and for figures"] = None,
+) -> None:
+    """Make a paper's tables and figures anew: its numbers, ours, and the difference."""
+    from theta0 import figure as figures
+    from theta0.papers import Given, check, known
+    from theta0.papers import reproduce as make
+    from theta0.places import check_folder
+
+    if paper is None:
+        for name, parts in known().items():
+            print(name)
+            for what, title in parts.items():
+                print(f"    {what:<12} {title}")
+        return
+    wanted = [f"table {part.strip()}" for part in (table or "").split(",") if part.strip()]
+    wanted += [f"figure {part.strip()}" for part in (figure or "").split(",") if part.strip()]
+    if not wanted:
+        wanted = list(known().get(paper, {"": ""}))
+    given = Given(nasbench201, nasbench101, seeds, processes, out, sys.stderr)
+    for what in wanted:
+        check(paper, what)
+    if any(what.startswith("figure") for what in wanted):
+        figures.check()
+        if out is None:
+            raise Theta0Error("figures need a place: --out FOLDER; or name the tables that you want: --table 1,2")
+    if out:
+        check_folder(out)
+    given.read()
+    for what in wanted:
+        report = make(paper, what, given)
+        print(report.text() + "\n")
+        if out:
+            out.mkdir(parents=True, exist_ok=True)
+            for suffix in (".md", ".csv"):
+                report.save(out / f"{paper}-{what.replace(' ', '-')}{suffix}")
+
+
+def searchers() -> None:
+    """List the searchers with their options."""
+    from theta0.searchers import searchers as registry
+    from theta0.searching import options as options_of
+
+    for name in registry.names():
+        made = registry.get(name)
+        module = sys.modules[made.__module__]
+        print(f"{name}  {(module.__doc__ or '').strip().splitlines()[0]}")
+        for option, default in options_of(made).items():
+            print(f"    {option} = {'+'.join(default) if isinstance(default, tuple) else default}")
+
+
 def data(
     action: Annotated[
         Literal["list", "get", "convert", "check"],
@@ -411,7 +546,45 @@ def _data_options(shape: str | None, classes: int | None, data: str | None) -> d
     return options
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (score, scores, sample, describe, spaces, data)
+def runs(*, root: RunsRoot = None) -> None:
+    """List the runs: state, settings, best validation accuracy in percent, what the evaluations took."""
+    from theta0.places import runs_root
+    from theta0.runs import runs as listed
+    from theta0.runs.text import table
+
+    found = listed(root)
+    print(table(found) if found else f"no runs in {runs_root(root)}; --root or THETA0_RUNS names another folder")
+
+
+def show(
+    run: Annotated[str, "a run: its name, the path of its folder, or latest"],
+    *,
+    root: RunsRoot = None,
+    last: Annotated[int, "how many of the last trials and events"] = 20,
+) -> None:
+    """Show a run: settings, state, incumbent, trials, events."""
+    from theta0.runs import Run
+    from theta0.runs.text import show as told
+
+    if last < 1:
+        raise Theta0Error(f"--last must be at least 1, not {last}")
+    with Run.find(run, root) as found:
+        print(told(found, last))
+
+
+COMMANDS: tuple[Callable[..., None], ...] = (
+    bench,
+    reproduce,
+    score,
+    scores,
+    searchers,
+    sample,
+    describe,
+    spaces,
+    data,
+    runs,
+    show,
+)
 
 
 def parser(commands: Iterable[Callable[..., None]] = COMMANDS) -> argparse.ArgumentParser:
