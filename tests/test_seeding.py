@@ -15,7 +15,7 @@ def test_parts_have_seeds_of_their_own() -> None:
 
 
 def test_the_same_on_every_machine() -> None:
-    assert derived(0, "epoch", 1) == 5149430166562093862
+    assert derived(0, "epoch", 1) == 3808558412218152728
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 1.0, True, None])

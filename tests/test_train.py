@@ -404,7 +404,7 @@ def test_a_longer_time_goes_on(tmp_path: Path) -> None:
 
 OTHERS: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "seed": (lambda: {"seed": 1}, "another seed"),
-    "recipe": (lambda: {"recipe": replace(QUICK, epochs=3)}, r"a recipe with epochs=2 \(not 3\)"),
+    "recipe": (lambda: {"recipe": replace(QUICK, epochs=3)}, r"another recipe with epochs=2 \(not 3\)"),
     "architecture": (lambda: {"model": plain()}, "another architecture"),
     "normalization": (lambda: {"normalization": ((0.0,), (1.0,))}, "another normalization"),
     "other images": (lambda: {"train_set": digits()[0].subset(range(1, 150))}, "another normalization"),

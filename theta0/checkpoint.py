@@ -110,9 +110,7 @@ def check_identity(path: Path, found: Mapping[str, Any], expected: Mapping[str, 
         what = f"of another {name}"
         if isinstance(value, dict) and isinstance(there, dict):
             differing = [key for key in value if there.get(key) != value[key]]
-            what = "of a recipe with " + ", ".join(
-                f"{key}={there.get(key)!r} (not {value[key]!r})" for key in differing
-            )
+            what += " with " + ", ".join(f"{key}={there.get(key)!r} (not {value[key]!r})" for key in differing)
         raise DataError(
             f"{path}: this checkpoint is {what}; go on with what it was made with, choose another path, or remove the "
             f"file to start anew"

@@ -30,7 +30,7 @@ with Run.open(sys.argv[1], write=True) as run, run.working():
         run.claim(number, cell, 12, seed=number)
         for epoch in range(3):
             time.sleep(0.002)  # about half of the time goes into evaluations, half into what is stored of them
-        run.add_point(number, epoch, loss=number + epoch)
+            run.add_point(number, epoch, loss=number + epoch)
         facts = dict(number=number, epochs=12, value=number / 7, seconds=0.5, spent=number / 2, note="n" * number)
         run.add_trial(SimpleNamespace(architecture=cell, why={"mu": number / 3}, **facts))
         print(number, flush=True)  # finished, as far as this process knows

@@ -32,6 +32,8 @@ def robot(
     columns = []
     for score in scores:
         values, ok = pool.column(score), pool.ok(score)
+        if not ok.any():
+            raise Theta0Error(f"none of the {len(pool):,} architectures has a valid {score}; leave it out of scores")
         low, high = values[ok].min(), values[ok].max()
         columns.append(np.where(ok, (values - low) / max(high - low, 1e-300), 0.0))
     stretched = np.stack(columns, axis=1)
@@ -41,7 +43,7 @@ def robot(
     values_seen: list[float] = []
     best: tuple[float, Floats] | None = None
     model: Surrogate | None = None
-    spent, count = 0.0, 0
+    spent, count, tries = 0.0, 0, 0
     while (task.budget.evaluations is None or count < explore * task.budget.evaluations) and (
         task.budget.seconds is None or spent < explore * task.budget.seconds
     ):
@@ -61,7 +63,8 @@ def robot(
             values_seen.append(known[place])
             if best is None or known[place] > best[0]:
                 best = (known[place], point)
-        if len(points) > 20 * (len(known) + 1):  # the weights find nothing new
+        tries += 1
+        if tries > 20 * (len(known) + 1):  # the weights find nothing new
             break
     point = generator.random(len(scores)) if best is None else best[1]
     for place in np.argsort(-(stretched @ (2 * point - 1)), kind="stable"):

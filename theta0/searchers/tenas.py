@@ -83,8 +83,8 @@ def tenas(
     probe = Probe(task.space, generator, images, kernel, batch, patches, repeats, reinitialize == "paper")
     left = prune(active, probe, allowed, precision)
     found = _architecture(task.space, [names[0] for names in left.values()])
-    yield [task.proposal(found)]
-    return found
+    (outcome,) = yield [task.proposal(found)]
+    return None if outcome.failed else found
 
 
 def prune(active: Active, measure: Measure, allowed: NDArray[np.bool_], precision: int = 3) -> Active:
