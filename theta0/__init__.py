@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from theta0.errors import DataError as DataError
     from theta0.errors import ParseError as ParseError
     from theta0.errors import Theta0Error as Theta0Error
+    from theta0.estimator import Searcher as Searcher
     from theta0.graph import Cell as Cell
     from theta0.graph import depth as depth
     from theta0.graph import width as width
+    from theta0.job import resume as resume
+    from theta0.job import search as search
     from theta0.pool import PoolScores as PoolScores
     from theta0.pool import score_pool as score_pool
     from theta0.pool import shipped as shipped
@@ -36,6 +39,9 @@ _NAMES = {
     "DataError": "theta0.errors:DataError",
     "ParseError": "theta0.errors:ParseError",
     "PoolScores": "theta0.pool:PoolScores",
+    "Searcher": "theta0.estimator:Searcher",
+    "resume": "theta0.job:resume",
+    "search": "theta0.job:search",
     "Records": "theta0.scoring:Records",
     "Skeleton": "theta0.space:Skeleton",
     "Space": "theta0.space:Space",

@@ -14,13 +14,22 @@ from typing import Annotated, Any, Literal
 import theta0
 from theta0.commands.architectures import describe, sample, spaces
 from theta0.commands.data import data
+from theta0.commands.report import export, report, watch
 from theta0.commands.reproduce import reproduce
 from theta0.commands.runs import runs, show
 from theta0.commands.scoring import score, scores
+from theta0.commands.search import resume, search
 from theta0.commands.searchers import bench, searchers
 from theta0.errors import Theta0Error
 
 COMMANDS: tuple[Callable[..., None], ...] = (
+    search,
+    resume,
+    runs,
+    show,
+    watch,
+    report,
+    export,
     bench,
     reproduce,
     score,
@@ -30,8 +39,6 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     describe,
     spaces,
     data,
-    runs,
-    show,
 )
 
 

@@ -91,6 +91,7 @@ def run(
     seed: int = 0,
     scores: PoolScores | Candidates | None = None,
     trials: Sequence[Trial] = (),
+    on_start: Callable[[int, Any, int], None] | None = None,
     on_trial: Callable[[Trial], None] | None = None,
     settings: Mapping[str, Any] | None = None,
     **more: Any,
@@ -98,7 +99,8 @@ def run(
     """Searches until the budget is spent or the searcher has finished.
 
     ``scores`` is a scored pool for searchers that choose from one; ``trials`` are those of an earlier run that was cut
-    off; ``settings`` are options of the searcher, and so are all other names.
+    off; ``settings`` are options of the searcher, and so are all other names. ``on_start`` gets the number, the
+    architecture and the epochs of an evaluation that begins, ``on_trial`` what came of it.
     """
     settings = {**(settings or {}), **more}
     made = searchers.get(searcher) if isinstance(searcher, str) else searcher
@@ -115,7 +117,7 @@ def run(
             raise Theta0Error(f"none of the {len(kept):,} architectures of the pool is within the limits; raise them")
         pool = pool if kept.all() else pool.select(kept)
     search = made(Task(objective, budget, pool), np.random.default_rng(seed), **settings)
-    return _Loop(search, objective, budget, list(trials), on_trial).run()
+    return _Loop(search, objective, budget, list(trials), on_start, on_trial).run()
 
 
 class _Loop:
@@ -127,10 +129,11 @@ class _Loop:
         objective: Objective[Any],
         budget: Budget,
         record: list[Trial],
+        on_start: Callable[[int, Any, int], None] | None,
         on_trial: Callable[[Trial], None] | None,
     ) -> None:
-        self.search, self.objective, self.budget, self.on_trial = search, objective, budget, on_trial
-        self.record = record
+        self.search, self.objective, self.budget = search, objective, budget
+        self.record, self.on_start, self.on_trial = record, on_start, on_trial
         self.trials: list[Trial] = []
         self.own = 0.0
         self.failures = 0
@@ -184,6 +187,8 @@ class _Loop:
                 )
             self.trials.append(known)
             return known.outcome
+        if self.on_start is not None:
+            self.on_start(number, architecture, epochs)
         start = time.perf_counter()
         try:
             outcome = self.objective.evaluate(architecture, epochs, most - spent)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from theta0.errors import Theta0Error
 from theta0.initialize import seeded
+from theta0.threads import threads
 
 Floats = NDArray[np.float64]
 Acquisition = Literal["ei", "ucb"]
@@ -39,14 +40,9 @@ def _botorch() -> Any:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """One thread: these matrices are small, and searches run side by side. No warnings of few or equal values."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        torch.set_num_threads(threads)
+    with threads(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 class Surrogate:

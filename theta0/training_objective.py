@@ -29,7 +29,8 @@ class TrainingObjective(Objective[Any]):
     ``recipe`` is used with each of the ``epochs`` (by default its own). ``skeleton`` and ``options`` are as in
     ``space.build``; shape and classes are those of the data. Latency is that of ``latency_batch`` images at once. The
     seed of a training follows from ``seed``, the architecture and the epochs, so a value does not depend on what was
-    evaluated before. ``on_record(architecture, record)`` gets each record of a training as it is made.
+    evaluated before. ``on_record(architecture, record)`` gets each record of a training as it is made; every
+    ``validate_every`` epochs it has an accuracy.
     """
 
     def __init__(
@@ -46,12 +47,13 @@ class TrainingObjective(Objective[Any]):
         latency_batch: int = 1,
         seed: int = 0,
         device: torch.device | str = "cpu",
+        validate_every: int | None = None,
         on_record: Callable[[Any, Record], None] | None = None,
     ) -> None:
         Data(train_set, validation)  # same classes, same shape
         self.space = get_space(space) if isinstance(space, str) else space
         self.recipe, self.seed, self.device = recipe, seed, torch.device(device)
-        self.on_record = on_record
+        self.validate_every, self.on_record = validate_every, on_record
         self.epochs = tuple(sorted(set(epochs))) if epochs else (recipe.epochs,)
         self._recipes = {count: replace(recipe, epochs=count) for count in self.epochs}
         shape, classes = train_set.shape, len(train_set.classes)
@@ -81,7 +83,7 @@ class TrainingObjective(Objective[Any]):
                 seed=seed,
                 device=self.device,
                 validation=self.validation,
-                validate_every=None,
+                validate_every=self.validate_every,
                 normalization=self._normalization,
                 seconds=seconds,
                 progress=None if on_record is None else lambda record: on_record(architecture, record),

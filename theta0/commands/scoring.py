@@ -65,7 +65,7 @@ def score(
             records.save(out)
         return
     space = get_space(target)
-    changes = _options(space.options(skeleton), options)
+    changes = skeleton_options(space.options(skeleton), options)
     changes |= {"shape": train.shape, "classes": len(train.classes)}
     if pool == "all":
         architectures = list(space) if hasattr(space, "__iter__") else None
@@ -124,7 +124,7 @@ def scores() -> None:
             )
 
 
-def _options(skeleton: Skeleton, text: str | None) -> dict[str, Any]:
+def skeleton_options(skeleton: Skeleton, text: str | None) -> dict[str, Any]:
     """Options such as ``channels=8,affine=false`` by the types that they have in the skeleton."""
     found: dict[str, Any] = {}
     for part in (text or "").split(","):

@@ -288,8 +288,8 @@ class Run:
         """
         from theta0.runs.scores import add
 
-        if scores.space != self.settings["space"]:
-            raise Theta0Error(f"the run {self.name} is in {self.settings['space']}, the scores are of {scores.space}")
+        if scores.space != self.space.name:
+            raise Theta0Error(f"the run {self.name} is in {self.space.name}, the scores are of {scores.space}")
         with self._changing() as (change, _):
             add(change, scores)
             self._note(change, "scored", scores.facts)
@@ -300,7 +300,7 @@ class Run:
 
         rows = self._database.query("SELECT * FROM scores ORDER BY rowid")
         facts = [dict(event.facts) for event in self.events() if event.kind == "scored"]
-        return read(self.settings["space"], rows, facts[-1] if facts else {})
+        return read(self.space.name, rows, facts[-1] if facts else {})
 
     # Events.
 

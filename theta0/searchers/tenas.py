@@ -12,10 +12,9 @@ on the same images; the official code draws others for each of them.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -36,6 +35,7 @@ from theta0.scoring import score
 from theta0.searchers import Search, Task, searchers
 from theta0.space import Skeleton, Space
 from theta0.supernet import MixedCell, Pair, evenly, mix, supernet
+from theta0.threads import threads
 
 Active = Mapping[Pair, tuple[str, ...]]
 """The operations that each edge still has."""
@@ -188,7 +188,7 @@ class Probe:
         wide, thin = self._networks()
         kappas = np.empty((self.repeats, len(parts)))
         regions = np.empty_like(kappas)
-        with _one_thread():
+        with threads(1):  # these networks are small, and searches run side by side
             for repeat in range(self.repeats):
                 if self.paper:
                     initialize(wide, "he_out", self._seed())
@@ -257,14 +257,3 @@ def count_regions(model: nn.Module, batches: Sequence[Tensor]) -> int:
         with Evidence(model, x, torch.zeros(len(x), dtype=torch.int64), needs={"patterns"}) as e:
             patterns.append(torch.cat(e.patterns, dim=1))
     return len(torch.unique(torch.cat(patterns), dim=0))
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """These networks are small, and searches run side by side."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
