@@ -75,6 +75,12 @@ def _figure(curves: Mapping[str, Curve], fact: str, title: str, label: str, note
         for name, points in known.items()
         if name == "final"
     ]
-    caption = f"{'At the end: ' + ends[0] + '.' if ends else 'The final training has not begun.'}{note}"
+    if ends:
+        said = f"At the end: {ends[0]}."
+    elif "final" in curves:  # it has a loss
+        said = "The final network is trained with the validation images too, so that none are left to validate it."
+    else:
+        said = "The final training has not begun."
+    caption = f"{said}{note}"
     legend = [(f"line {kind}", _LEGEND[kind]) for kind in kinds]
     return figure(title, chart.svg(f"{title}. {caption}"), caption, legend)
