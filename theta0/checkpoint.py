@@ -50,7 +50,9 @@ def replace(path: Path, *parts: bytes | memoryview, what: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):  # what is left of a full disk is worth having
             part.unlink()
-        raise DataError(f"{path}: the {what} cannot be written: {error}; choose another folder") from error
+        raise DataError(
+            f"{path}: the {what} cannot be written: {error}; make room or get permission, or name another folder"
+        ) from error
 
 
 def read(path: Path) -> dict[str, Any]:

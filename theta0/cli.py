@@ -84,6 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it went well, 2 for a value that cannot be used."""
     if "" not in sys.path:  # a user's own files are importable from the folder where the command runs
         sys.path.insert(0, "")
+    # Threads of torch that wait then sleep: those that spin take a machine that others use too from all of them.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     options = vars(parser().parse_args(arguments))
     command = options.pop("command")
     try:

@@ -64,11 +64,12 @@ def survey(files: Iterable[Path]) -> Survey:
 def check_sizes(found: Survey, where: Path) -> None:
     """One size, or an error that lists the sizes and the way out."""
     if len(found.sizes) > 1:
+        least = min(min(size) for size in found.sizes)
         common = ", ".join(f"{count} of {w} x {h}" for (w, h), count in found.sizes.most_common(4))
         raise DataError(
             f"{where}: expected images of one size, found {len(found.sizes)} sizes ({common}"
-            f"{', ...' if len(found.sizes) > 4 else ''}); load(..., size={min(min(s) for s in found.sizes)}) scales "
-            f"the shorter side to that many pixels and keeps the central square"
+            f"{', ...' if len(found.sizes) > 4 else ''}); load(..., size={least}), or --size {least} "
+            f"of the command, scales the shorter side to that many pixels and keeps the central square"
         )
 
 

@@ -21,6 +21,7 @@ from theta0.errors import Theta0Error
 from theta0.job.asked import Asked
 from theta0.job.found import Found
 from theta0.job.parts import Parts, Source
+from theta0.job.sizes import sizes
 from theta0.job.told import Told
 from theta0.job.work import Work
 from theta0.runs import Run
@@ -84,6 +85,7 @@ def search(
         final_epochs=final_epochs,
         random=random,
     )
+    sizes(asked, parts)  # limits that nothing keeps are known before anything is written
     with Run.create(root, asked.facts()) as run:
         return _work(run, asked, parts, progress)
 

@@ -87,7 +87,7 @@ class Asked:
                 raise Theta0Error(f"the limit of {name} is more than 0, not {limit!r}")
         if evaluations is not None and (not isinstance(evaluations, int) or evaluations < 1):
             raise Theta0Error(f"evaluations are a number of 1 or more, not {evaluations!r}")
-        seconds = seconds_of(MINUTES if budget is None else budget) if budget or evaluations is None else None
+        seconds = None if budget is None and evaluations else seconds_of(MINUTES if budget is None else budget)
         known = options_of(searchers.get(searcher))
         for name in settings:
             if name not in known:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import theta0
-from theta0.data import ImageDataset
-from theta0.errors import DivergedError, Theta0Error
+from theta0.errors import DivergedError
 from theta0.evaluation import Evaluation, evaluate
 from theta0.job.asked import Asked
+from theta0.job.drawing import drawn, objective
+from theta0.job.pace import scoring_batch
 from theta0.job.parts import Parts, share
-from theta0.job.plan import LAST, POOL, Plan, final, plan, scoring_batch
+from theta0.job.plan import LAST, POOL, Plan, final, plan
 from theta0.job.told import Told
 from theta0.model import Card, save
 from theta0.pool import PoolScores, score_pool
@@ -44,10 +42,6 @@ _LINES = 10
 """Lines of progress that a pool takes."""
 _PATIENCE, _FEWEST = 1.5, 16
 """How much longer than planned the scores may take, but for the first few networks."""
-_MEASURED = 4
-"""Architectures by which the plan measures the machine."""
-_TRIES = 200
-"""Draws for each architecture of a pool before the space is taken to have no more within the limits."""
 
 
 class Work:
@@ -122,12 +116,9 @@ class Work:
         """As it is written down; the first time, made."""
         if known := self._noted("planned"):
             return Plan(**known)
-        made = plan(self.asked, self.parts, self.brief, self._few)
+        made = plan(self.asked, self.parts, self.brief)
         self.run.event("planned", **made.facts())
         return made
-
-    def _few(self, skeleton: Skeleton) -> Sequence[Any]:
-        return self._sampled(_MEASURED, "pace", self._objective(skeleton, self.parts.train, 1))
 
     @cached_property
     def skeleton(self) -> Skeleton:
@@ -138,18 +129,14 @@ class Work:
     def objective(self) -> TrainingObjective:
         """What trials are judged by."""
         few = share(self.parts.train, self.plan.images, derived(self.asked.seed, "fewer images"))
-        return self._objective(self.skeleton, few, self.plan.epochs)
-
-    def _objective(self, skeleton: Skeleton, images: ImageDataset, epochs: int) -> TrainingObjective:
-        return TrainingObjective(
-            self.space,
-            images,
-            self.parts.validation,
+        epochs = self.plan.epochs
+        return objective(
+            self.asked,
+            self.parts,
+            self.skeleton,
+            train_set=few,
+            validation=self.parts.validation,
             recipe=replace(self.brief, epochs=epochs, warmup=min(self.brief.warmup, epochs / 2)),
-            skeleton=skeleton,
-            limits=self.asked.limits,
-            seed=self.asked.seed,
-            device=self.asked.device,
             validate_every=1,
             on_record=lambda _, record: self._records.append(record),
         )
@@ -158,44 +145,13 @@ class Work:
         """The facts of an event of this run, if it was there."""
         return next((dict(event.facts) for event in self.run.events() if event.kind == kind), {})
 
-    def _sampled(self, count: int, purpose: str, objective: TrainingObjective) -> list[Any]:
-        """Different architectures within the limits; fewer only where there are no more."""
-        generator = np.random.default_rng(derived(self.asked.seed, purpose))
-        found: dict[Any, Any] = {}
-        tries = 0
-        while len(found) < count and tries < _TRIES * (len(found) + 1):
-            architecture = self.space.sample(generator)
-            key = self.space.canonical(architecture)
-            tries += 1
-            if key not in found and objective.allowed(architecture):
-                found[key] = architecture
-        if not found:
-            limits = ", ".join(f"{name} at most {limit:g}" for name, limit in self.asked.limits.items())
-            raise Theta0Error(
-                f"none of {tries} random architectures of {self.asked.space} is within the limits ({limits}); "
-                f"{self._nearest(objective)}; raise the limits, or make networks smaller with options of the skeleton"
-            )
-        return list(found.values())
-
-    def _nearest(self, objective: TrainingObjective) -> str:
-        """How small networks here are, for somebody whose limits none keeps."""
-        generator = np.random.default_rng(self.asked.seed)
-        drawn = [self.space.sample(generator) for _ in range(20)]
-        costs = [self.space.measure(one, objective.skeleton) for one in drawn]
-        parts = {
-            "parameters": lambda: f"{min(cost.parameters for cost in costs):,} parameters",
-            "flops": lambda: f"{min(cost.flops for cost in costs):,} multiply-adds",
-            "latency": lambda: f"{min(objective.latency(one) for one in drawn):.3g} ms",
-        }
-        return f"the least of 20 is {', '.join(parts[name]() for name in self.asked.limits)}"
-
     # Scores.
 
     def scored(self, count: int) -> PoolScores:
         """A pool with the scores that the searcher reads."""
         if self._noted("pool"):
             return self.run.scores()
-        architectures = self._sampled(count, "pool", self.objective)
+        architectures = drawn(self.asked, self.objective, count, "pool")
         done = len(self.run.scores().architectures)  # the first ones
         x, y = scoring_batch(self.parts, self.asked)
         start, rate, first = time.perf_counter(), 0.0, done
@@ -280,7 +236,7 @@ class Work:
             each = self._image_seconds()
             mean = statistics.mean(each.values()) if each else 0.0
             total = each.get(chosen, mean) + self.plan.random * mean
-            epochs, taken = final(left / total if total else 0.0, images, self.recipe.batch)
+            epochs, taken = final(left / total if total else 0.0, images, self.recipe.batch, self.plan)
         self.run.event("decided", epochs=epochs, images=taken)
         return epochs, taken
 
@@ -352,8 +308,8 @@ class Work:
     def compared(self, epochs: int, images: int, chosen: str) -> dict[str, Any]:
         """Random architectures after the same training."""
         known = {event.facts["number"]: event.facts for event in self.run.events() if event.kind == "compared"}
-        drawn = self._sampled(self.plan.random, "random", self.objective) if self.plan.random else []
-        for number, architecture in enumerate(drawn):
+        others = drawn(self.asked, self.objective, self.plan.random, "random") if self.plan.random else []
+        for number, architecture in enumerate(others):
             if number in known:
                 continue
             text = self.space.format(architecture)
@@ -362,11 +318,11 @@ class Work:
                 accuracy: float | None = self._tested(model, result).accuracy
             except DivergedError as error:
                 accuracy, why = None, str(error)
-                self.told(f"random architecture {number + 1} of {len(drawn)}: {why}")
+                self.told(f"random architecture {number + 1} of {len(others)}: {why}")
             known[number] = {"number": number, "architecture": text, "accuracy": accuracy}
             self.run.event("compared", **known[number])
             if accuracy is not None:
-                self.told(f"random architecture {number + 1} of {len(drawn)}: test accuracy {accuracy:.2f} %")
+                self.told(f"random architecture {number + 1} of {len(others)}: test accuracy {accuracy:.2f} %")
         values = [known[number]["accuracy"] for number in sorted(known)]
         accuracies = [value for value in values if value is not None]
         return {"accuracies": accuracies, "measure": "test accuracy", "epochs": epochs}
