@@ -69,7 +69,7 @@ class Axis:
                 return [(10.0**exponent, power(exponent)) for exponent in range(first, last + 1, every)]
             factors = [factor * 10.0**exponent for exponent in range(first - 1, last + 1) for factor in (1, 2, 5)]
             return [(value, short(value)) for value in factors if self.low <= value <= self.high]
-        step = _step((self.high - self.low) / 4)
+        step = _step((self.high - self.low) / 6)
         digits = max(0, -math.floor(math.log10(step) + 1e-9))
         numbers = [index * step for index in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
         if max(map(abs, numbers), default=0) >= 1e6 or digits > 4:

@@ -68,7 +68,7 @@ def _picture(counts: Counts) -> Html:
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     pixels = np.zeros((*counts.shape, 4), dtype=np.uint8)  # transparent where nothing is: on dark and on light
     pixels[...] = (0, 114, 178, 0)
-    pixels[..., 3] = np.round(255 * np.sqrt(shares))
+    pixels[..., 3] = np.where(counts > 0, np.round(64 + 191 * np.sqrt(shares)), 0)  # a single mistake is seen too
     wrong = ~np.eye(len(counts), dtype=bool)
     pixels[wrong, :3] = (213, 94, 0)
     buffer = io.BytesIO()

@@ -119,9 +119,7 @@ def _scatter(
     shown = pairs if len(pairs) <= most else [pairs[round(i * (len(pairs) - 1) / (most - 1))] for i in range(most)]
     chart = Chart(
         Axis.over([value for value, _ in pairs], name),
-        Axis.over(
-            [one.value for _, one in pairs], f"validation accuracy after {plural(epochs, 'epoch')}, %", log=False
-        ),
+        Axis.over([one.value for _, one in pairs], "validation accuracy, %", log=False),
     )
     chart.dots([(value, one.value) for value, one in shown], "other")
     for value, one in shown:
@@ -129,7 +127,7 @@ def _scatter(
     chosen = next(((value, one) for value, one in pairs if one.architecture == material.chosen), None)
     if chosen:
         chart.ring((chosen[0], chosen[1].value))
-    number = f"n = {len(pairs)}"
+    number = f"n = {len(pairs)} of {plural(epochs, 'epoch')}"
     told = f"Spearman’s ρ = {correlation:.2f}, {number}".replace("-", "−")
     told = f"{number}: no rank correlation is defined" if math.isnan(correlation) else told
     left = len(trials) - len(pairs)
