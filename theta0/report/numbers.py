@@ -93,7 +93,7 @@ def power(exponent: int) -> str:
 def amount(value: float) -> str:
     """A count with k, M or G."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
+        if abs(value) >= 0.9995 * size:  # it is rounded to three digits
             return f"{value / size:.3g}\u00a0{letter}"
     return f"{value:,.0f}"
 

@@ -65,12 +65,23 @@ def _title(name: str, correlation: float) -> str:
 
 
 def _first(material: Material, names: list[str]) -> str:
-    """The score that the settings name, else the first that is more than a size."""
-    for said in _texts(dict(material.settings)):
+    """The score that the settings name, else one that the searcher reads, else the first that is more than a size."""
+    for said in (*_texts(dict(material.settings)), *_read_by_default(material)):
         for name in names:
             if said in (name, name.partition(":")[0]):
                 return name
     return next((name for name in names if name not in _PLAIN), names[0])
+
+
+def _read_by_default(material: Material) -> list[str]:
+    """Scores that the searcher reads if its settings name no others; none for a searcher that is not here."""
+    from theta0.searchers import searchers
+    from theta0.searching import options
+
+    name = str(material.settings["searcher"])
+    if name not in searchers.names():
+        return []
+    return [said for said in _texts(options(searchers.get(name))) if said not in _PLAIN]
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -156,7 +167,7 @@ def _pool(material: Material, candidates: Candidates, name: str) -> Html:
     places = np.linspace(0, 1, _BINS + 1)
     edges = [across.at(float(place)) for place in places]
     counts = np.histogram([across.place(float(value)) for value in kept], places)[0].tolist()
-    chart = Chart(across, Axis.over([0.0, *map(float, counts)], "architectures", log=False, zero=True))
+    chart = Chart(across, Axis.over([0.0, *map(float, counts)], "architectures", log=False, zero=True, whole=True))
     chart.bars(edges, counts, "other")
     for i, count in enumerate(counts):
         middle = across.at((i + 0.5) / _BINS)
