@@ -203,6 +203,27 @@ def test_printed(browser: Browser, pages: dict[str, str]) -> None:
     assert page.pdf().startswith(b"%PDF-")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [688, 1000])
+def test_nothing_is_cut_off_on_paper(browser: Browser, pages: dict[str, str], kind: str, width: int) -> None:
+    page = opened(browser, pages[kind], width)
+    page.media("print")
+    beyond = page.ask(
+        "[...document.querySelectorAll('main *')].filter((one) => one.getBoundingClientRect().right > innerWidth + 1)"
+        ".map((one) => `${one.tagName} ${one.textContent.slice(0, 40)}`)"
+    )
+    assert beyond == []
+    across, inside = page.ask(WIDE)
+    assert across <= inside
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_counts_of_mistakes_are_not_broken(browser: Browser, pages: dict[str, str], width: int) -> None:
+    page = opened(browser, pages["crowded"], width)
+    heights = page.ask("[...document.querySelectorAll('.confusion td')].map((one) => one.offsetHeight)")
+    assert max(heights[25:]) <= 40  # a line; the first row has the names
+
+
 def test_another_score_is_shown(browser: Browser, pages: dict[str, str]) -> None:
     page = opened(browser, pages["finished"])
     shown = "[...document.querySelectorAll('.panel')].filter((one) => one.offsetHeight).map((one) => one.dataset.panel)"

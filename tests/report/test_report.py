@@ -320,6 +320,15 @@ def with_test(run: Run, matrix: object, **changes: Any) -> str:
     return plain(read(join(confusion(material))).whole.text)
 
 
+def test_long_names_of_classes_stand_upright(finished: Run, page: Read) -> None:
+    assert not page.sections["mistakes"].having("table", cls="long")
+    material = Material.of(finished)
+    material.__dict__["classes"] = ["airplane", *making.CLASSES[1:]]
+    found = read(join(confusion(material))).whole
+    assert found.having("table", cls="long")
+    assert [tag["title"] for tag in found.having("th") if "title" in tag] == 2 * material.classes
+
+
 def test_matrices_that_are_none(finished: Run) -> None:
     for matrix in (None, [], [[0, 0], [0, 0]], [[1, 2]], [1, 2]):
         assert "No confusion matrix was measured." in with_test(finished, matrix)
