@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import http.client
-import os
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -16,9 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.report import making
 from tests.report.reading import read
+from tests.runs.making import python, said
 from theta0.errors import DataError, Theta0Error
 from theta0.report.watch import Server, serving, watch
 from theta0.searching import Trial
@@ -265,28 +262,17 @@ def test_another_version(tmp_path: Path) -> None:
 
 
 def test_the_command_serves_until_it_is_interrupted(finished: Path) -> None:
-    command = [sys.executable, "-m", "theta0", "watch", finished.name, "--root", str(finished.parent)]
-    process = subprocess.Popen(
-        [*command, "--browser", "none"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    with process:
-        try:
-            assert process.stdout is not None
-            assert process.stderr is not None
-            address = process.stdout.readline().strip()
-            assert address.startswith("http://127.0.0.1:"), process.stderr.read()
-            with urllib.request.urlopen(address) as answer:
-                assert "Test accuracy" in read(answer.read().decode()).sections["result"].text
-            process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 0
-            assert process.stderr.read() == ""
-        finally:
-            process.kill()
+    code = "import sys; from theta0.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = ("watch", finished.name, "--root", finished.parent, "--browser", "none")
+    with python(code, *arguments) as process:
+        address = said(process).strip()
+        assert address.startswith("http://127.0.0.1:")
+        with urllib.request.urlopen(address) as answer:
+            assert "Test accuracy" in read(answer.read().decode()).sections["result"].text
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
 
 
 def test_it_opens_a_browser(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
