@@ -8,6 +8,7 @@ import os
 import re
 import statistics
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -605,6 +606,15 @@ def test_an_old_report_stays_until_the_new_one_is_whole(tmp_path: Path, monkeypa
         assert path.read_text() == "the old one"
         assert not list(run.path.glob("*.part"))
         assert not list(run.path.glob(".*.part"))
+
+
+def test_many_writers_at_once(finished: Run, tmp_path: Path) -> None:
+    """Each page is whole, whoever comes last."""
+    out = tmp_path / "report.html"
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(lambda _: report.write(finished, out), range(12))) == [out] * 12
+    assert list(read(out.read_text(encoding="utf-8")).sections) == SECTIONS
+    assert list(tmp_path.iterdir()) == [out]
 
 
 def test_places_where_nothing_can_be_written(tmp_path: Path) -> None:
