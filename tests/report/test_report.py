@@ -236,7 +236,7 @@ def test_every_score_has_a_panel_and_its_correlation(finished: Run, page: Read) 
             if pool.validity[values[one.architecture], column] == 0
         ]
         correlation = stats.spearmanr(*zip(*pairs, strict=True)).statistic
-        assert f"Spearman’s ρ = {correlation:.2f}, n = {len(pairs)} of 12 epochs" in text
+        assert f"Spearman’s ρ = {correlation:.2f}, n = {len(pairs)} trials of 12 epochs" in text
         ok = pool.validity[:, column] == 0
         assert f"{ok.sum()} architectures in 40 bins." in text
         assert f"Left out: {(~ok).sum()} singular." in text
@@ -391,7 +391,7 @@ def test_the_environment(finished: Run, page: Read) -> None:
     assert str(finished.path) in text
     for name, version in finished.environment["versions"].items():
         assert f"{name} {version}" in text
-    assert f"in {finished.environment['folder']}" in text
+    assert f"begun in {finished.environment['folder']}" in text
     assert finished.environment["machine"]["processor"] in text
     assert "data digits" in text
     assert "seed 3" in text

@@ -138,7 +138,7 @@ def _scatter(
     chosen = next(((value, one) for value, one in pairs if one.architecture == material.chosen), None)
     if chosen:
         chart.ring((chosen[0], chosen[1].value))
-    number = f"n = {len(pairs)} of {plural(epochs, 'epoch')}"
+    number = f"n = {plural(len(pairs), 'trial')} of {plural(epochs, 'epoch')}"
     told = f"Spearman’s ρ = {correlation:.2f}, {number}".replace("-", "−")
     told = f"{number}: no rank correlation is defined" if math.isnan(correlation) else told
     left = len(trials) - len(pairs)
