@@ -31,6 +31,7 @@ from theta0.errors import DataError, Theta0Error, nearest
 from theta0.evaluation import evaluating
 from theta0.model import FORMAT, Card, Finished, Model, finished, load, restored
 from theta0.network.cells import DropPath
+from theta0.places import check_folder
 from theta0.runs import Run
 from theta0.space import Space
 
@@ -50,6 +51,8 @@ def export_run(run: Run, kind: Kind, out: Path | None = None) -> list[Path]:
     """
     path = run.path / _FILE
     if not path.is_file():
+        if run.state == "finished":
+            raise DataError(f"{path}: the run is finished, and the file of its network is not there; bring it back")
         raise Theta0Error(
             f"the run {run.name} has no finished network: it is {run.state}; go on with it: theta0 resume {run.name}"
         )
@@ -70,6 +73,7 @@ def export(model: Model, kind: Kind, path: Path) -> list[Path]:
     if missing:
         raise Theta0Error(f"an export to {kind} needs {' and '.join(missing)}: pip install 'theta0[export]'")
     path = path if path.suffix == f".{kind}" else path.with_name(f"{path.name}.{kind}")
+    check_folder(path.parent)
     done = finished(model.module, model.card, model.space)
     words = describe(done, kind, path.name)
     body = make(done, words)
@@ -257,9 +261,14 @@ def _read_safetensors(path: Path, body: bytes, space: Space[Any] | None) -> Mode
             f"{path}: this network has format {told['theta0']}, and this version of theta0 reads {FORMAT}; read it "
             f"with the version that wrote it"
         )
-    if told["sha256"] != _digest(weights):
+    if told.get("sha256") != _digest(weights):
         raise DataError(f"{path}: the weights are damaged (their sha256 differs); export them again")
-    return restored(path, Card.from_json(told["card"]), weights, torch.tensor(json.loads(told["answer"])), space)
+    try:
+        card, answer = Card.from_json(told["card"]), torch.tensor(json.loads(told["answer"]))
+    except (KeyError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise DataError(f"{path}: what the file tells of its network is damaged ({why}); export it again") from error
+    return restored(path, card, weights, answer, space)
 
 
 def _digest(weights: Mapping[str, Tensor]) -> str:

@@ -26,12 +26,14 @@ from torch.nn.utils import parametrize
 
 from theta0 import checkpoint
 from theta0.data.arrays import images_from, to_numpy
-from theta0.data.sampling import Normalization, normalize
+from theta0.data.sampling import Normalization, check_size, normalize
 from theta0.errors import DataError, Theta0Error
 from theta0.evaluation import check_logits, evaluating
 from theta0.space import Space, get_space
 
 FORMAT = 1
+_ROUNDING, _OTHER_ROUNDING = 1e-3, 0.02
+"""How far apart, as a share of the largest one, logits of the same network may be: of CPUs, and of others with TF32."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class Model:
 
         They are (N, C, H, W), (N, H, W, C), or (N, H, W) if grey; ``layout`` says which where both are possible.
         """
+        check_size(batch, "the size of a batch")
         pixels = self._pixels(images, layout)
         found = np.empty((len(pixels), len(self.card.classes)))
         with evaluating(self.module):
@@ -171,7 +174,8 @@ def finished(module: nn.Module, card: Card, space: Space[Any] | None = None) -> 
             )
     again = rebuilt(card, weights, space)
     answer = _answer(again, card)
-    if not _close(_answer(module, card), answer):
+    given = _answer(module, card)
+    if not _close(given, answer, _ROUNDING if _on_cpu(module) else _OTHER_ROUNDING):
         raise Theta0Error(
             f"the card does not describe this network: {card.architecture} in {card.space}, built anew with the same "
             f"weights, gives other logits; name the architecture and the skeleton that it was built with"
@@ -216,7 +220,7 @@ def restored(
         module = rebuilt(card, weights, space)
     except Theta0Error as error:
         raise DataError(f"{path}: the network cannot be built here: {error}") from error
-    if not _close(_answer(module, card), answer):
+    if not _close(_answer(module, card), answer, _ROUNDING):
         raise DataError(
             f"{path}: the network gives other logits than when it was saved, so {card.space} builds "
             f"{card.architecture} differently by now; use the version of the space that it was trained with"
@@ -259,7 +263,11 @@ def _answer(module: nn.Module, card: Card) -> Tensor:
     return check_logits(logits, 1, len(card.classes)).float().cpu()
 
 
-def _close(first: Tensor, second: Tensor) -> bool:
-    """Whether logits are equal up to the rounding of devices, TF32 included; another operation moves them farther."""
+def _on_cpu(module: nn.Module) -> bool:
+    return all(value.device.type == "cpu" for value in module.parameters())
+
+
+def _close(first: Tensor, second: Tensor, rounding: float) -> bool:
+    """Whether logits are equal up to ``rounding``; another operation moves them farther."""
     scale = max(0.1, float(second.nan_to_num().abs().max()))
-    return torch.allclose(first, second, rtol=0, atol=0.02 * scale, equal_nan=True)
+    return torch.allclose(first, second, rtol=0, atol=rounding * scale, equal_nan=True)

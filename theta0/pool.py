@@ -142,7 +142,8 @@ class PoolScores:
         """Reads what ``save`` wrote to a .npz file."""
         wanted = ("space", "architectures", "names", "values", "validity", "facts")
         try:
-            with np.load(path, allow_pickle=False) as file:
+            # numpy leaves a file open that it cannot read.
+            with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 missing = [key for key in wanted if key not in file.files]
                 if missing:
                     raise DataError(f"{path}: expected a score file, found no {', '.join(missing)}; another file")

@@ -11,6 +11,7 @@ Any part of a run may be missing: the page then says so where it would stand.
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 from theta0.errors import DataError
@@ -31,7 +32,7 @@ def write(run: Run, out: Path | None = None) -> Path:
     """Writes the page to ``out``, by default into the run's folder; it appears whole or not at all."""
     path = run.path / NAME if out is None else Path(out)
     text = page(run)
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # another process may write it too
     try:
         try:
             part.write_text(text, encoding="utf-8", errors="backslashreplace")

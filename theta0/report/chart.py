@@ -7,6 +7,7 @@ next to the pointer.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -29,35 +30,41 @@ class Axis:
     low: float
     high: float
     log: bool = False
+    whole: bool = False
+    """Whether it counts something, so that no tick lies between two integers."""
 
     @classmethod
-    def over(cls, values: Iterable[float], label: str, *, log: bool | None = None, zero: bool = False) -> Axis:
+    def over(
+        cls, values: Iterable[float], label: str, *, log: bool | None = None, zero: bool = False, whole: bool = False
+    ) -> Axis:
         """One that holds all ``values``; logarithmic, unless said, where they are positive and wide apart."""
         given = [value for value in values if math.isfinite(value)]
         low, high = min(given, default=0.0), max(given, default=1.0)
         if log is None:
-            log = low > 0 and high / low > _WIDE
+            log = not zero and low > 0 and high / low > _WIDE
         if zero:
             low = min(0.0, low)
         if low == high:
             margin = abs(low) * 0.05 or 0.5
-            return cls(label, low - margin, high + margin)
+            return cls(label, low - margin, high + margin, False, whole)
         if log:
-            margin = 0.04 * math.log(high / low)
-            return cls(label, low * math.exp(-margin), high * math.exp(margin), True)
+            margin = 0.04 * (math.log(high) - math.log(low))  # their quotient may be too large for a number
+            ends = low * math.exp(-margin), high * math.exp(margin)
+            return cls(label, max(ends[0], sys.float_info.min), min(ends[1], sys.float_info.max), True)
         margin = 0.06 * (high - low)
-        return cls(label, low if zero and low == 0 else low - margin, high + margin)
+        return cls(label, low if zero and low == 0 else low - margin, high + margin, False, whole)
 
     def place(self, value: float) -> float:
         """Where ``value`` stands."""
         if self.log:
-            return math.log(value / self.low) / math.log(self.high / self.low)
+            low = math.log(self.low)
+            return (math.log(value) - low) / (math.log(self.high) - low)
         return (value - self.low) / (self.high - self.low)
 
     def at(self, place: float) -> float:
         """The number that stands at ``place``."""
         if self.log:
-            return float(self.low * (self.high / self.low) ** place)
+            return math.exp((1 - place) * math.log(self.low) + place * math.log(self.high))
         return self.low + place * (self.high - self.low)
 
     def ticks(self) -> list[tuple[float, str]]:
@@ -69,11 +76,15 @@ class Axis:
                 return [(10.0**exponent, power(exponent)) for exponent in range(first, last + 1, every)]
             factors = [factor * 10.0**exponent for exponent in range(first - 1, last + 1) for factor in (1, 2, 5)]
             return [(value, short(value)) for value in factors if self.low <= value <= self.high]
-        step = _step((self.high - self.low) / 4)
+        step = _step((self.high - self.low) / 6)
+        if self.whole:
+            step = max(1.0, step)
         digits = max(0, -math.floor(math.log10(step) + 1e-9))
         numbers = [index * step for index in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
         if max(map(abs, numbers), default=0) >= 1e6 or digits > 4:
-            return [(value, short(value)) for value in numbers]
+            labels = [short(value) for value in numbers]
+            if len(set(labels)) == len(labels):
+                return list(zip(numbers, labels, strict=True))
         return [(value, f"{value + 0.0:,.{digits}f}".replace("-", "−")) for value in numbers]
 
 

@@ -15,6 +15,8 @@ from theta0.report.numbers import percent, plural
 
 _SMALL, _LARGE = 25, 1000
 """Up to how many classes the numbers are shown, and a picture."""
+_LETTERS = 4
+"""Names of more letters stand upright above their columns."""
 _PAIRS = 10
 Counts = NDArray[np.int64]
 
@@ -36,11 +38,11 @@ def confusion(material: Material) -> list[Html]:
 
 def _numbers(counts: Counts, names: list[str]) -> Html:
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    head = [el("td"), *(el("th", el("span", name), scope="col") for name in names)]
+    head = [el("td"), *(el("th", el("span", name), scope="col", title=name) for name in names)]
     rows = [
         el(
             "tr",
-            el("th", name, scope="row"),
+            el("th", name, scope="row", title=name),
             [_cell(int(count), float(share), i == j) for j, (count, share) in enumerate(zip(row, part, strict=True))],
         )
         for i, (name, row, part) in enumerate(zip(names, counts, shares, strict=True))
@@ -50,7 +52,7 @@ def _numbers(counts: Counts, names: list[str]) -> Html:
         el("caption", "Rows: the true class. Columns: what the network said. Darker: a larger share of the row."),
         el("thead", el("tr", head)),
         el("tbody", rows),
-        cls="confusion",
+        cls="confusion long" if max(map(len, names)) > _LETTERS else "confusion",
     )
     return el("div", table, cls="box", tabindex=0, role="region", aria_label="Confusion matrix")
 
@@ -68,7 +70,7 @@ def _picture(counts: Counts) -> Html:
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     pixels = np.zeros((*counts.shape, 4), dtype=np.uint8)  # transparent where nothing is: on dark and on light
     pixels[...] = (0, 114, 178, 0)
-    pixels[..., 3] = np.round(255 * np.sqrt(shares))
+    pixels[..., 3] = np.where(counts > 0, np.round(64 + 191 * np.sqrt(shares)), 0)  # a single mistake is seen too
     wrong = ~np.eye(len(counts), dtype=bool)
     pixels[wrong, :3] = (213, 94, 0)
     buffer = io.BytesIO()

@@ -93,13 +93,13 @@ def power(exponent: int) -> str:
 def amount(value: float) -> str:
     """A count with k, M or G."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
+        if abs(value) >= 0.9995 * size:  # it is rounded to three digits
             return f"{value / size:.3g}\u00a0{letter}"
     return f"{value:,.0f}"
 
 
 def duration(seconds: float) -> str:
-    """In the two largest units."""
+    """In the two largest units; nothing is said of the second one where it is 0."""
     if not math.isfinite(seconds):
         return "unknown"
     if seconds < 100:
@@ -107,8 +107,8 @@ def duration(seconds: float) -> str:
     whole = round(seconds)
     minutes, rest = divmod(whole, 60)
     if minutes < 100:
-        return f"{minutes}\u00a0min {rest}\u00a0s"
-    return f"{minutes // 60:,}\u00a0h {minutes % 60}\u00a0min"
+        return f"{minutes}\u00a0min" + (f" {rest}\u00a0s" if rest else "")
+    return f"{minutes // 60:,}\u00a0h" + (f" {minutes % 60}\u00a0min" if minutes % 60 else "")
 
 
 def moment(seconds: float) -> str:

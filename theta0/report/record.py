@@ -121,11 +121,11 @@ def _said(value: Any) -> str:
 def made_with(material: Material) -> list[Html]:
     """Command, settings, versions and machine."""
     told = dict(material.environment)
-    command = told.pop("command", None)
+    command, place = told.pop("command", None), told.pop("folder", "unknown")
     parts = [el("h3", "Command")]
     said = shlex.join(map(str, command)) if isinstance(command, list) else "The run does not tell its command."
     parts.append(el("figure", el("pre", el("code", said), tabindex=0), cls="text"))
-    entries = {"run": material.name, "folder": str(material.path), "begun": moment(material.created)}
+    entries = {"run": material.name, "folder": str(material.path), "begun": moment(material.created), "begun in": place}
     parts.append(
         el("div", _list("Settings", material.settings), _list("Environment", {**entries, **_flat(told)}), cls="pair")
     )

@@ -65,12 +65,23 @@ def _title(name: str, correlation: float) -> str:
 
 
 def _first(material: Material, names: list[str]) -> str:
-    """The score that the settings name, else the first that is more than a size."""
-    for said in _texts(dict(material.settings)):
+    """The score that the settings name, else one that the searcher reads, else the first that is more than a size."""
+    for said in (*_texts(dict(material.settings)), *_read_by_default(material)):
         for name in names:
             if said in (name, name.partition(":")[0]):
                 return name
     return next((name for name in names if name not in _PLAIN), names[0])
+
+
+def _read_by_default(material: Material) -> list[str]:
+    """Scores that the searcher reads if its settings name no others; none for a searcher that is not here."""
+    from theta0.searchers import searchers
+    from theta0.searching import options
+
+    name = str(material.settings["searcher"])
+    if name not in searchers.names():
+        return []
+    return [said for said in _texts(options(searchers.get(name))) if said not in _PLAIN]
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -119,9 +130,7 @@ def _scatter(
     shown = pairs if len(pairs) <= most else [pairs[round(i * (len(pairs) - 1) / (most - 1))] for i in range(most)]
     chart = Chart(
         Axis.over([value for value, _ in pairs], name),
-        Axis.over(
-            [one.value for _, one in pairs], f"validation accuracy after {plural(epochs, 'epoch')}, %", log=False
-        ),
+        Axis.over([one.value for _, one in pairs], "validation accuracy, %", log=False),
     )
     chart.dots([(value, one.value) for value, one in shown], "other")
     for value, one in shown:
@@ -129,7 +138,7 @@ def _scatter(
     chosen = next(((value, one) for value, one in pairs if one.architecture == material.chosen), None)
     if chosen:
         chart.ring((chosen[0], chosen[1].value))
-    number = f"n = {len(pairs)}"
+    number = f"n = {plural(len(pairs), 'trial')} of {plural(epochs, 'epoch')}"
     told = f"Spearman’s ρ = {correlation:.2f}, {number}".replace("-", "−")
     told = f"{number}: no rank correlation is defined" if math.isnan(correlation) else told
     left = len(trials) - len(pairs)
@@ -158,7 +167,7 @@ def _pool(material: Material, candidates: Candidates, name: str) -> Html:
     places = np.linspace(0, 1, _BINS + 1)
     edges = [across.at(float(place)) for place in places]
     counts = np.histogram([across.place(float(value)) for value in kept], places)[0].tolist()
-    chart = Chart(across, Axis.over([0.0, *map(float, counts)], "architectures", log=False, zero=True))
+    chart = Chart(across, Axis.over([0.0, *map(float, counts)], "architectures", log=False, zero=True, whole=True))
     chart.bars(edges, counts, "other")
     for i, count in enumerate(counts):
         middle = across.at((i + 0.5) / _BINS)

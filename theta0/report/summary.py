@@ -92,7 +92,8 @@ def _headline(material: Material) -> Html:
         if material.state != "running":
             note = f"trial {best.number}, after {plural(best.epochs, 'epoch')}; the test accuracy was not measured"
         return _number("Best validation accuracy so far", f"{best.value:.1f}", "%", note)
-    said = "No trial has ended yet." if material.state == "running" else "No trial ended with an accuracy."
+    waiting = material.state == "running" and not material.failed
+    said = "No trial has ended yet." if waiting else "No trial ended with an accuracy."
     return _number("Accuracy", "–", "", said)
 
 

@@ -56,7 +56,7 @@ def _figure(curves: Mapping[str, Curve], fact: str, title: str, label: str, note
     if not known:
         return figure(title, el("p", "It was not recorded.", cls="empty"))
     every = [point for points in known.values() for point in points if math.isfinite(point[1])]
-    x = Axis.over([0.0, *(x for x, _ in every)], "epochs", log=False, zero=True)
+    x = Axis.over([0.0, *(x for x, _ in every)], "epochs", log=False, zero=True, whole=True)
     chart = Chart(x, Axis.over([y for _, y in every], label, log=None if fact == "loss" else False))
     for name, points in known.items():
         kind = _kind(name)

@@ -27,6 +27,7 @@ from theta0.runs import Run
 from theta0.runs.database import NAME
 
 _HOSTS = ("127.0.0.1", "localhost")
+_PAGE, _TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -121,19 +122,23 @@ class Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     timeout = 10
-    protocol_version = "HTTP/1.1"
+    protocol_version = "HTTP/1.0"
+    """No connection outlives its answer, so that a page knows at once that the server has ended."""
 
     def do_GET(self) -> None:
         """Answers who knows the token."""
         if self.headers.get("Host", "").lower() not in self.server.hosts:
             return self._refuse("this host name does not lead here")
-        _, token, *rest = (*self.path.partition("?")[0].split("/", 2), "", "")
+        _, *parts = self.path.partition("?")[0].split("/", 2)
+        token, *rest = parts or [""]
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             return self._refuse("the address is not that of `theta0 watch`; copy it whole")
+        if not rest:  # the page asks for what lies beside it
+            return self._send(HTTPStatus.MOVED_PERMANENTLY, b"", Location=f"/{token}/")
         try:
-            if rest[0] == "":
-                return self._send(HTTPStatus.OK, self.server.page(), "text/html; charset=utf-8")
-            if rest[0] == "main":
+            if rest == [""]:
+                return self._send(HTTPStatus.OK, self.server.page(), _PAGE)
+            if rest == ["main"]:
                 return self._main()
         except (Theta0Error, OSError) as error:
             return self._send(HTTPStatus.SERVICE_UNAVAILABLE, str(error).encode())
@@ -144,24 +149,18 @@ class _Handler(BaseHTTPRequestHandler):
     def _main(self) -> None:
         tag, content = self.server.main()
         if self.headers.get("If-None-Match") == tag:
-            return self._send(HTTPStatus.NOT_MODIFIED, b"", tag=tag)
-        return self._send(HTTPStatus.OK, content, "text/html; charset=utf-8", tag)
+            return self._send(HTTPStatus.NOT_MODIFIED, b"", ETag=tag)
+        return self._send(HTTPStatus.OK, content, _PAGE, ETag=tag)
 
     def _refuse(self, why: str) -> None:
-        self.close_connection = True
         self._send(HTTPStatus.FORBIDDEN, why.encode())
 
-    def _send(
-        self, status: HTTPStatus, content: bytes, kind: str = "text/plain; charset=utf-8", tag: str | None = None
-    ) -> None:
+    def _send(self, status: HTTPStatus, content: bytes, kind: str = _TEXT, **headers: str) -> None:
         self.send_response(status)
-        for name, value in _HEADERS.items():
+        for name, value in {**_HEADERS, "Content-Type": kind, **headers}.items():
             self.send_header(name, value)
-        self.send_header("Content-Type", kind)
         if status is not HTTPStatus.NOT_MODIFIED:
             self.send_header("Content-Length", str(len(content)))
-        if tag is not None:
-            self.send_header("ETag", tag)
         self.end_headers()
         if self.command != "HEAD" and status is not HTTPStatus.NOT_MODIFIED:
             self.wfile.write(content)
