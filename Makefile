@@ -1,11 +1,14 @@
 # `make search` and `make test` set up what they need in .venv; nothing but Python 3.11 or newer and make must be there.
+# `make search DATA=photos/ BUDGET=20m` searches on images of your own.
 PYTHON ?= python3
+DATA ?= digits
+BUDGET ?= 3m
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: search test test-all lint format clean
 
 search: .venv/core
-	.venv/bin/theta0 sample nasbench201 --data digits --count 20
+	.venv/bin/theta0 search --data $(DATA) --budget $(BUDGET)
 
 test: .venv/test
 	.venv/bin/python -m pytest -n auto -m "not slow"

@@ -13,7 +13,8 @@ import pytest
 from tests.conftest import ROOT
 from theta0.cli import main
 
-PAGES = ["README.md", "docs/tutorial.md", "docs/scores.md", "docs/tables.md"]
+PAGES = ["README.md", "docs/tutorial.md", "docs/search.md", "docs/scores.md", "docs/tables.md"]
+SMALL = "--evaluations 1 --pool 8 --epochs 1 --final-epochs 1 --random 1 --options channels=4,cells=1"
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -29,7 +30,7 @@ def test_python_blocks(page: str) -> None:
         exec(compile(block, page, "exec"), names)
 
 
-@pytest.mark.parametrize("page", PAGES[:2])
+@pytest.mark.parametrize("page", PAGES[:3])
 def test_commands(
     page: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -42,7 +43,9 @@ def test_commands(
         re.sub(r"^(\$ )?(\.venv/bin/)?", "", line) for line in lines if "theta0 " in line and "clone" not in line
     ]
     commands = [line for line in commands if line.startswith("theta0 ") and "get" not in line and "photos/" not in line]
+    commands = [line for line in commands if not line.startswith("theta0 watch")]  # it serves until it is stopped
     commands = [line.replace("--pool 100", "--pool 4") for line in commands]
+    commands = [re.sub("^theta0 search( #.*)?", f"theta0 search {SMALL} ", line) for line in commands]
     assert commands
     for command in commands:
         assert main(shlex.split(command, comments=True)[1:]) == 0, command
