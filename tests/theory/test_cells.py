@@ -8,16 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from theta0 import ops
-from theta0.candidates import Candidates
 from theta0.errors import Theta0Error
 from theta0.graph import Cell, Edge, live
 from theta0.initialize import initialize, seeded
-from theta0.kernel import Recording, weights
+from theta0.kernel import Recording, frozen, weights
 from theta0.network.cells import EdgeCell
 from theta0.network.nasbench import nasbench201
-from theta0.spaces.darts import DARTS
 from theta0.spaces.nasbench201 import NASBench201
-from theta0.theory.cells import CellKernel, Field, _convolved, scores, spectrum
+from theta0.theory.cells import CellKernel, Field, _convolved
 
 REFERENCE = Path(__file__).with_name("neural_tangents.npz")
 SPACE = NASBench201()
@@ -65,25 +63,23 @@ def test_wide_networks_converge(text: str) -> None:
 
 
 def test_batch_normalisation_is_close_in_a_large_batch() -> None:
-    """``mean``: the statistics' own randomness is left out, which a larger batch makes small."""
-    from theta0.kernel import frozen
-
-    cell, found = SPACE.parse(MEETING), []
-    for count in (2, 12):
+    """``mean`` leaves out that the statistics are random, which a larger batch makes small."""
+    cell, traces = SPACE.parse(MEETING), []
+    for count in (12, 48):
         x = images(count)
-        exact = CellKernel(x).of(cell).ntk
-        grams = []
-        for seed in range(6):
-            with seeded(seed):
-                model = SPACE.build(cell, seed=seed, channels=32, cells=1, classes=1, shape=(3, 4, 4), live=True)
-            initialize(model, "ntk", seed)
-            model.double()
+        exact, grams = CellKernel(x).of(cell).ntk, []
+        for seed in range(4):
+            model = SPACE.build(
+                cell, seed=seed, initialization="ntk", channels=32, cells=1, classes=1, shape=(3, 4, 4), live=True
+            ).double()
             with frozen(model), Recording(model) as recording:
                 logits = model(x)
             grams.append(recording.gram(logits.sum(), weights))
-        found.append(distance(torch.stack(grams).mean(dim=0), exact))
-    assert found[1] < 0.15
-    assert found[1] < found[0]
+        gram = torch.stack(grams).mean(dim=0)
+        traces.append(float(gram.trace() / exact.trace()))
+        assert distance(gram / gram.trace(), exact / exact.trace()) < 0.25
+    assert 1 < traces[1] < traces[0] < 2.5
+    assert traces[1] < 1.35
 
 
 @pytest.mark.parametrize("name", [name for name in np.load(REFERENCE).files if name.startswith("cell")])
@@ -142,27 +138,6 @@ def test_equal_networks_have_equal_kernels() -> None:
         torch.testing.assert_close(found, first, rtol=1e-9, atol=1e-12)
 
 
-def test_scores_are_a_pool() -> None:
-    cells = [SPACE.parse(MEETING), SPACE.parse(SPACE.notation), SPACE.decode([0] * 6)]
-    table = scores(SPACE, cells, images())
-    assert table.valid("kappa:infinite")[:2] == ["ok", "ok"]
-    gram = CellKernel(images()).of(cells[0]).ntk
-    assert table["trace:infinite"][0] == pytest.approx(float(gram.trace() / 3) ** 0.5)
-    values = torch.linalg.eigvalsh(gram)
-    assert table["kappa:infinite"][0] == pytest.approx(float(values[-1] / values[0]))
-    pool = Candidates.of(table, SPACE)
-    better = int(np.argmin(pool.column("kappa:infinite")[:2]))
-    assert pool.ranks("kappa:infinite")[better] == 1  # direction known from the metric of that name
-
-
-def test_flags_of_kernels() -> None:
-    eye = torch.eye(3, dtype=torch.float64)
-    assert spectrum(eye)["kappa"] == (1.0, "ok")
-    assert spectrum(torch.ones(3, 3, dtype=torch.float64))["kappa"] == (float("inf"), "singular")
-    assert spectrum(0 * eye)["lambda_min"] == (0.0, "dead")
-    assert {said for _, said in spectrum(eye * float("nan")).values()} == {"overflow"}
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -173,7 +148,6 @@ def test_flags_of_kernels() -> None:
         (lambda: CellKernel(images(), cells=-1), "no fewer than 0 cells; found -1"),
         (lambda: CellKernel(torch.zeros(64, 3, 32, 32)), "needs arrays of 16 GiB; take fewer or smaller images"),
         (lambda: CellKernel(images()).of(Cell(1, 2, (Edge(0, 1, "max_pool_3x3"),))), "operation 'max_pool_3x3'"),
-        (lambda: scores(DARTS(), [], images()), "known for the cells of nasbench201, not of darts"),
     ],
 )
 def test_what_cannot_be_computed(call, message: str) -> None:  # type: ignore[no-untyped-def]

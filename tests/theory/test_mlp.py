@@ -156,6 +156,19 @@ def test_blocks_and_batches() -> None:
     torch.testing.assert_close(infinite(MIXED, pair).ntk[1], infinite(MIXED, x[4:]).ntk, rtol=1e-9, atol=0)
 
 
+@pytest.mark.parametrize("name", ["relu", "tanh", "swish"])
+def test_equal_and_opposite_inputs(name: str) -> None:
+    """Rows of a copy are those of the original to rounding; a correlation of -1 is like any other."""
+    x = inputs()
+    both = torch.cat([x, x[:1], -x[1:2]])
+    gram = infinite(((name, name), (True,)), both).ntk
+    torch.testing.assert_close(gram[6], gram[0][[0, 1, 2, 3, 4, 5, 0, 7]], rtol=1e-12, atol=1e-12)
+    near = torch.cat([x, x[:1], -unit(x[1:2] + 1e-4 * x[:1])])
+    torch.testing.assert_close(infinite(((name, name), (True,)), near).ntk[7], gram[7], rtol=0, atol=2e-3)
+    values = torch.linalg.eigvalsh(gram)
+    assert abs(float(values[0])) < 1e-13 * float(values[-1])
+
+
 def test_depths_are_those_of_shorter_networks() -> None:
     x = inputs()
     architecture = Layers(("relu", "tanh", "swish", "relu"), (True, False, True))

@@ -1,7 +1,6 @@
 """NNGP and NTK of NAS-Bench-201's networks at infinitely many channels: a cell has a kernel without a network.
 
-    score = CellKernel(images, cells=1).of(cell)             # ntk (N, N), nngp (N, N)
-    table = scores(space, cells, images)                     # a pool with kappa:infinite, trace:infinite, ...
+    kernels = CellKernel(images, cells=1).of(cell)       # .ntk (N, N), .nngp (N, N)
 
 Channels are independent normal fields over images and pixels, K (pairs of images, pixels, pixels). ReLU acts by its
 dual, a convolution averages K over the shifts of its window, and its output is independent of everything before it: so
@@ -20,17 +19,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from theta0.errors import Theta0Error
 from theta0.graph import Cell, live
-from theta0.pool import PoolScores
-from theta0.space import Space
 
 Norm = Literal["mean", "none"]
 
@@ -210,49 +206,3 @@ def _pooling(height: int, width: int) -> Tensor:
 def _halving(height: int, width: int) -> Tensor:
     images = torch.eye(height * width, dtype=torch.float64).reshape(-1, 1, height, width)
     return F.avg_pool2d(images, 2, 2, ceil_mode=True, count_include_pad=False).flatten(1).T.contiguous()
-
-
-SCORES = ("trace", "kappa", "lambda_min", "knas", "frobenius")
-"""What is made of a kernel; each has its direction under the same name among the metrics."""
-
-
-def spectrum(gram: Tensor) -> dict[str, tuple[float, str]]:
-    """The scores of a Gram matrix (N, N) with their validity, defined as for networks."""
-    if not bool(torch.isfinite(gram).all()):
-        return dict.fromkeys(SCORES, (math.nan, "overflow"))
-    size, values = len(gram), torch.linalg.eigvalsh(gram)
-    low, high = float(values[0]), float(values[-1])
-    if high <= 0:
-        return dict.fromkeys(SCORES, (0.0, "dead")) | {"kappa": (math.inf, "dead")}
-    singular = low <= size * 1e-13 * high
-    return {
-        "trace": (math.sqrt(float(gram.diagonal().sum()) / size), "ok"),
-        "kappa": (math.inf, "singular") if singular else (high / low, "ok"),
-        "lambda_min": (0.0, "singular") if singular else (low, "ok"),
-        "knas": (math.sqrt(abs(float(gram.mean()))), "ok"),
-        "frobenius": (float(gram.norm()), "ok"),
-    }
-
-
-def scores(
-    space: Space[Cell], architectures: Sequence[Cell], images: Tensor, *, cells: int = 1, norm: Norm = "mean"
-) -> PoolScores:
-    """A pool of cells with the scores of their kernels, as ``kappa:infinite`` (NTK) and ``kappa:nngp``, for searchers.
-
-    Equal networks are worked out once.
-    """
-    if space.name != "nasbench201":
-        raise Theta0Error(f"kernels of infinite width are known for the cells of nasbench201, not of {space.name}")
-    kernel, known = CellKernel(images, cells=cells, norm=norm), dict[Any, list[tuple[float, str]]]()
-    rows = []
-    for architecture in architectures:
-        key = space.canonical(architecture)
-        if key not in known:
-            found = kernel.of(architecture)
-            known[key] = [spectrum(gram)[name] for gram in (found.ntk, found.nngp) for name in SCORES]
-        rows.append(known[key])
-    names = [f"{name}:{kind}" for kind in ("infinite", "nngp") for name in SCORES]
-    values = np.array([[value for value, _ in row] for row in rows])
-    validity = np.array([[PoolScores.code(code) for _, code in row] for row in rows], dtype=np.uint8)
-    facts = {"images": list(images.shape), "cells": cells, "norm": norm, "width": "infinite"}
-    return PoolScores(space.name, [space.format(one) for one in architectures], names, values, validity, facts)

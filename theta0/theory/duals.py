@@ -37,6 +37,8 @@ Function = Callable[[Tensor], Tensor]
 TOLERANCE = 1e-12
 """Of the diagonal: what may be cut off a series, if 512 terms reach it."""
 _TERMS = (16, 32, 64, 128, 256, 512)
+_ONE = 1 - 1e-10
+"""Correlations above it take the integrals of the diagonal, so that no series has to reach one."""
 _CHUNK = 2**17
 """Entries of a kernel worked on at a time, some megabytes with what they need."""
 
@@ -174,7 +176,11 @@ def _piece(s: Activation, c: Tensor, first: Tensor, second: Tensor, plan: _Plan 
     # the angle's derivative is not finite, which would spoil gradients: those entries are as good as one.
     r = (c / torch.where(scale > 0, scale, 1.0)).clamp(-1 + 1e-15, 1 - 1e-15)
     if plan is not None:
-        return plan.series(r)
+        value, slope = plan.series(r)
+        one = r > _ONE
+        return torch.where(one, plan.ends(0), value), torch.where(one, plan.ends(1), slope)
+    if not c.requires_grad:
+        r = torch.where(r > 1 - 1e-14, 1.0, r)  # equal inputs, whose angle would be 1e-7 by rounding
     angle = torch.acos(r)
     arc = (torch.sin(angle) + (math.pi - angle) * r) / (2 * math.pi)
     step = (math.pi - angle) / (2 * math.pi)
@@ -193,8 +199,7 @@ class _Plan:
             self.equal = constant and bool(high - low <= 1e-13 * high)
             size = torch.sqrt(first)[..., :, None] * torch.sqrt(second)[..., None, :]
             r = c / torch.where(size > 0, size, 1.0)
-            # What equals one within rounding is the diagonal, which has its own integral: see theta0.theory.mlp.
-            largest = float(torch.where(r.abs() < 1 - 1e-10, r.abs(), 0.0).max())
+            largest = float(torch.where(r < _ONE, r.abs(), 0.0).max())
             variances = torch.stack([low, high]).reshape(-1)
             for terms in _TERMS:
                 found, slopes, measured = coefficients(s, variances, terms)
@@ -212,6 +217,7 @@ class _Plan:
         else:
             self.products = tuple(x for q in (first, second) for x in coefficients(s, q, terms)[:2])
         self.terms = terms
+        self.diagonals = [[v.sqrt() for v in moments(s, q)[1:]] for q in (first, second)]
 
     def _polynomials(self, s: Activation, q: Tensor, terms: int, r: Tensor) -> tuple[Any, ...]:
         """Where all variances are equal both duals are functions of the correlation alone.
@@ -219,7 +225,7 @@ class _Plan:
         Between the least and the largest one a polynomial of a few dozen terms is as exact as the long series, which
         converges slowly near a correlation of one. Its error is measured between its nodes and added.
         """
-        inside = torch.where(r.abs() < 1 - 1e-10, r, 0.0)
+        inside = torch.where(r < _ONE, r, 0.0)
         low, high = float(inside.min()) - 1e-3, float(inside.max()) + 1e-3
         found = coefficients(s, q, terms)
         values, slopes = (x[0].square().numpy() for x in found[:2])
@@ -241,13 +247,18 @@ class _Plan:
 
     def rows(self, part: slice) -> _Plan:
         """The plan of some rows."""
-        if self.equal:
-            return self
         chosen = object.__new__(_Plan)
         chosen.__dict__ |= self.__dict__
-        one, other, *rest = self.products
-        chosen.products = (one[..., part, :], other[..., part, :], *rest)
+        chosen.diagonals = [[v[..., part] for v in self.diagonals[0]], self.diagonals[1]]
+        if not self.equal:
+            one, other, *rest = self.products
+            chosen.products = (one[..., part, :], other[..., part, :], *rest)
         return chosen
+
+    def ends(self, which: int) -> Tensor:
+        """The values, or the slopes, where the correlation is one."""
+        first, second = (found[which] for found in self.diagonals)
+        return first[..., :, None] * second[..., None, :]
 
     def series(self, r: Tensor) -> tuple[Tensor, Tensor]:
         """The values and the slopes at correlations r."""
