@@ -3,11 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import theta0
 from tests.searchers.small import objective, scores, space, table
 from theta0.candidates import Candidates
 from theta0.errors import Theta0Error
+from theta0.recipe import Recipe
 from theta0.searchers import Budget
 from theta0.searching import Result, run
+from theta0.spaces.mlp import MLPSpace
+from theta0.theory import pools
+from theta0.training_objective import TrainingObjective
 
 POOL = Candidates.of(scores(), space)
 
@@ -46,3 +51,23 @@ def test_the_trace_orders_alike() -> None:
 def test_numbers_that_do_not_fit(options: dict[str, int], message: str) -> None:
     with pytest.raises(Theta0Error, match=message):
         searched(**options)
+
+
+def test_on_the_space_of_activations_without_a_network() -> None:
+    """The pool is made of kernels of infinite width; only the three best by their bound are trained."""
+    space = MLPSpace(layers=3)
+    data = theta0.load("digits").train
+    networks = [space.decode(codes) for codes in np.ndindex(5, 5, 2)]
+    kernels = pools.scores(space, networks, data.batch(32, seed=0)[0])
+    trained = TrainingObjective(
+        space,
+        data.subset(list(range(300))),
+        data.subset(list(range(300, 500))),
+        recipe=Recipe(epochs=2, batch=32, learning_rate=0.1, augment=False),
+        options={"width": 32},
+    )
+    result = run("eigen", trained, Budget(3), scores=kernels, train=3)
+    order = np.argsort(-kernels["eigen_bound:infinite"], kind="stable")[:3]
+    assert {one.architecture for one in result.trials} == {networks[place] for place in order}
+    assert {one.architecture.activations[0] for one in result.trials} <= {"relu", "leaky_relu"}
+    assert max(one.value for one in result.trials) > 50

@@ -69,7 +69,7 @@ def figure_y4(given: Given) -> Report:
     both, digits = torch.cat([unit(x), other]), torch.zeros(200, dtype=torch.float64)
     digits[:100] = 1 / 100
     drawing, axes = figure.make()
-    rows, shares = [], np.linspace(0, 1, 11)
+    rows, shares = [], np.linspace(0.1, 1, 10)
     for name in ACTIVATIONS:
         found = [transfer((name,) * 3, both, (digits, (1 - s) * digits + s * digits.flip(0))) for s in shares]
         (line,) = axes[0].plot(2 * shares, [one.difference for one in found], label=name)
