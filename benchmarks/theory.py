@@ -32,6 +32,8 @@ from theta0.pool import shipped
 from theta0.recipe import Recipe
 from theta0.spaces.mlp import ACTIVATIONS, MLPSpace
 from theta0.theory import pools
+from theta0.theory.bounds import theorem_3
+from theta0.theory.mlp import infinite, unit
 from theta0.train import train
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -69,7 +71,7 @@ def kernel(arguments: argparse.Namespace) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     script = Path(__file__).with_name("theory_peer.py")
     for name in ("relu", "tanh"):
-        for samples in (500, 1000, 2000) if name == "relu" else (250, 500):
+        for samples in (500, 1000, 2000) if name == "relu" else (100, 250):
             found = {}
             peers = {"theta0": sys.executable} | ({"neural_tangents": arguments.peer} if arguments.peer else {})
             for which, python in peers.items():
@@ -81,6 +83,7 @@ def kernel(arguments: argparse.Namespace) -> dict[str, Any]:
                     continue
                 one = found[which] = json.loads(done.stdout.splitlines()[-1])
                 figures[f"{label}: seconds"] = round(one["seconds"], 2)
+                figures[f"{label}: CPU seconds"] = round(one["CPU seconds"], 2)
                 figures[f"{label}: peak MB beyond start"] = round(one["peak MB"])
             if len(found) == 2:
                 both = [np.array(one["corner"]) for one in found.values()]
@@ -122,12 +125,17 @@ def factorial(arguments: argparse.Namespace) -> dict[str, Any]:
     images = data.train.subset(list(range(arguments.images or 5000)))
     test = (data.test or data.train).subset(list(range(2000)))
     whole = [space.decode(codes) for codes in np.ndindex(5, 5, 2)]
-    small, _ = images.batch(64, seed=0)
+    small, labels = images.batch(64, seed=0)
+    signs = torch.where(labels < 5, 1.0, -1.0).double()
     columns: dict[str, Any] = {}
     for parametrization in ("lemma", "paper"):
         scores = pools.scores(space, whole, small, parametrization=parametrization)
         for name in ("lambda_min:infinite", "eigen_bound:infinite"):
             columns[f"{name}, {parametrization}"] = scores[name]
+    kernels = [infinite(one, unit(small)).ntk for one in whole]
+    columns["minus Theorem 3's bound"] = -np.array(
+        [theorem_3(gram, signs, one) for gram, one in zip(kernels, whole, strict=True)]
+    )
     accuracies = []
     recipe = Recipe(epochs=arguments.epochs, batch=64, learning_rate=0.05, augment=False, clip=5.0)
     for architecture in whole:

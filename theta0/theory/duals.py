@@ -165,27 +165,29 @@ def dual(name: str | Activation, c: Tensor, first: Tensor, second: Tensor) -> Du
 
 
 def _piece(s: Activation, c: Tensor, first: Tensor, second: Tensor, plan: _Plan | None) -> tuple[Tensor, Tensor]:
-    scale = torch.sqrt(first)[..., :, None] * torch.sqrt(second)[..., None, :]
     if s.kind == "line":
         return s.slope**2 * c, torch.full_like(c, s.slope**2)
     if s.kind == "erf":
         norm = (1 + 2 * first)[..., :, None] * (1 + 2 * second)[..., None, :]
         value = 2 / math.pi * torch.asin(2 * c / torch.sqrt(norm))
         return value, 4 / math.pi / torch.sqrt(norm - 4 * c.square())
+    one, other = torch.sqrt(first)[..., :, None], torch.sqrt(second)[..., None, :]
     # An input of zero has the correlation zero with everything; its products are zero anyway. Within rounding of one
     # the angle's derivative is not finite, which would spoil gradients: those entries are as good as one.
-    r = (c / torch.where(scale > 0, scale, 1.0)).clamp(-1 + 1e-15, 1 - 1e-15)
+    r = c / torch.where(one > 0, one, 1.0) / torch.where(other > 0, other, 1.0)
+    r = r.clamp(-1 + 1e-15, 1 - 1e-15)
     if plan is not None:
         value, slope = plan.series(r)
-        one = r > _ONE
-        return torch.where(one, plan.ends(0), value), torch.where(one, plan.ends(1), slope)
+        equal = r > _ONE
+        return torch.where(equal, plan.ends(0), value), torch.where(equal, plan.ends(1), slope)
     if not c.requires_grad:
-        r = torch.where(r > 1 - 1e-14, 1.0, r)  # equal inputs, whose angle would be 1e-7 by rounding
-    angle = torch.acos(r)
-    arc = (torch.sin(angle) + (math.pi - angle) * r) / (2 * math.pi)
-    step = (math.pi - angle) / (2 * math.pi)
+        r.masked_fill_(r > 1 - 1e-14, 1.0)  # equal inputs, whose angle would be 1e-7 by rounding
+    turned = torch.acos(-r)  # pi less the angle
+    arc = torch.addcmul(torch.sin(turned), turned, r)
+    share = (1 - s.slope) ** 2 / (2 * math.pi)
+    value = arc * (share * one) * other
     # s(x) = eta x + (1 - eta) relu(x), and E[u relu(v)] = c / 2.
-    return s.slope * c + (1 - s.slope) ** 2 * scale * arc, s.slope + (1 - s.slope) ** 2 * step
+    return torch.add(value, c, alpha=s.slope) if s.slope else value, share * turned + s.slope
 
 
 class _Plan:

@@ -161,7 +161,7 @@ class _Recursion:
         found, error = [], 0.0
         for layer, (s, skip) in enumerate(zip(self.activations, self.skips, strict=True), start=2):
             error = max(error, self._layer(s, skip))
-            if not bool(torch.isfinite(self.T).all() and torch.isfinite(self.A).all()):
+            if not math.isfinite(float(self.T.detach().sum() + self.A.detach().sum())):
                 raise Theta0Error(f"the kernel overflows at layer {layer}; use fewer layers")
             head = self.A if self.exact else self.printed
             found.append(Kernel(head + self.T, head, error, layer))
@@ -171,7 +171,7 @@ class _Recursion:
         g = self.gain
         pair = dual(s, self.A, *self.q)
         diagonals = [moments(s, q) for q in self.q]
-        G, slope = g * pair.value, g * pair.slope
+        G, slope = (pair.value, pair.slope) if g == 1 else (g * pair.value, g * pair.slope)
         if self.itself and G.requires_grad:
             eye = torch.eye(G.shape[-1], dtype=torch.bool)
             G = torch.where(eye, g * diagonals[0].square[..., None, :], G)
@@ -180,7 +180,8 @@ class _Recursion:
         self._diagonal(slope, g * diagonals[0].slope)
         means = [math.sqrt(g) * found.mean for found in diagonals]
         carried = self.A if self.exact else self.printed
-        T = slope * (carried + self.T)
+        T = carried + self.T
+        T = slope * T if T.requires_grad or slope.requires_grad else T.mul_(slope)
         self.printed = G
         q = [g * found.square for found in diagonals]
         if skip:
