@@ -262,7 +262,7 @@ def figure_f4(given: Given) -> Report:
                 rows.append(Row(f"{label}: mean of the diagonal", None, bound.trace))
                 rows.append(Row(f"{label}: printed lower bound", None, other.lower))
                 rows.append(Row(f"{label}: printed upper bound", None, other.upper))
-    axes[0].legend(fontsize=6)
+    drawing.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=8, fontsize=9)
     axes[0].set_ylabel("smallest eigenvalue")
     axes[5].set_ylabel("smallest eigenvalue")
     paths = figure.save(drawing, _folder(given) / "eigen-figure-F.4")

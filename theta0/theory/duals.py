@@ -180,7 +180,7 @@ def _piece(s: Activation, c: Tensor, first: Tensor, second: Tensor, plan: _Plan 
         value, slope = plan.series(r)
         equal = r > _ONE
         return torch.where(equal, plan.ends(0), value), torch.where(equal, plan.ends(1), slope)
-    if not c.requires_grad:
+    if not r.requires_grad:
         r.masked_fill_(r > 1 - 1e-14, 1.0)  # equal inputs, whose angle would be 1e-7 by rounding
     turned = torch.acos(-r)  # pi less the angle
     arc = torch.addcmul(torch.sin(turned), turned, r)
@@ -207,7 +207,7 @@ class _Plan:
                 found, slopes, measured = coefficients(s, variances, terms)
                 exact = moments(s, variances)
                 tails = [
-                    float(((whole - part.square().sum(dim=-1)).clamp(min=0) / whole).max())
+                    float(((whole - part.square().sum(dim=-1)).clamp(min=0) / whole.clamp(min=1e-300)).max())
                     for whole, part in ((exact.square, found), (exact.slope, slopes))
                 ]
                 self.error = max(tails) * largest**terms + measured
