@@ -35,7 +35,8 @@ from theta0.network.nasbench import GlobalAveragePool
 from theta0.scoring import score
 from theta0.searchers import Search, Task, searchers
 from theta0.space import Skeleton, Space
-from theta0.supernet import MixedCell, Pair, evenly, mix, supernet
+from theta0.supernet import MixedCell, evenly, mix, supernet
+from theta0.supernet.cells import Pair
 
 Active = Mapping[Pair, tuple[str, ...]]
 """The operations that each edge still has."""
@@ -186,6 +187,7 @@ class Probe:
     def __call__(self, parts: Sequence[Active]) -> tuple[Floats, Floats]:
         """Condition numbers and numbers of regions, (repeats, parts) each."""
         wide, thin = self._networks()
+        (name,) = self.space.supercells()
         kappas = np.empty((self.repeats, len(parts)))
         regions = np.empty_like(kappas)
         with _one_thread():
@@ -196,8 +198,8 @@ class Probe:
                 x, y = self._kernel_batch()
                 patches = self._patch_batches()
                 for place, part in enumerate(parts):
-                    mix(wide, evenly(part))
-                    mix(thin, evenly(part))
+                    mix(wide, {name: evenly(part)})
+                    mix(thin, {name: evenly(part)})
                     kappas[repeat, place] = self._kappa(wide, x, y)
                     regions[repeat, place] = count_regions(thin, patches)
         return kappas, regions
@@ -215,9 +217,9 @@ class Probe:
     def _networks(self) -> tuple[nn.Module, nn.Module]:
         """The network of the NTK, and the one cell of the regions."""
         wide = supernet(self.space, self._data, seed=self._seed(), channels=3, cells=1)
-        (supercell,) = self.space.supercells().values()
+        ((name, supercell),) = self.space.supercells().items()
         with seeded(self._seed()):
-            cell = MixedCell(supercell, lambda edge: ops.build(edge.op, 1))
+            cell = MixedCell(supercell, lambda edge: ops.build(edge.op, 1), name=name)
             head = (nn.BatchNorm2d(1), nn.ReLU(), GlobalAveragePool(), nn.Linear(1, self._data.classes))
             return wide, nn.Sequential(cell, *head)
 
