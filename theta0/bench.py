@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theta0.candidates import Candidates
+from theta0.data.dataset import ImageDataset
 from theta0.errors import Theta0Error, nearest
 from theta0.objective import TableObjective
 from theta0.pool import PoolScores
@@ -186,6 +187,7 @@ def bench(
     seeds: int = 10,
     epochs: Sequence[int] | None = None,
     scores: PoolScores | Candidates | None = None,
+    images: ImageDataset | None = None,
     limits: Mapping[str, float] | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     processes: int = 1,
@@ -193,7 +195,8 @@ def bench(
 ) -> Bench:
     """Runs each searcher with seeds 0 to ``seeds`` - 1; random search is added where it is missing.
 
-    ``settings`` are options by the name of the searcher; ``epochs`` the training budgets that searchers may use.
+    ``settings`` are options by the name of the searcher; ``epochs`` the training budgets that searchers may use;
+    ``images`` are for those that look at some or train a supernet.
     """
     if seeds < 1 or processes < 1:
         raise Theta0Error(f"a comparison needs at least one seed and one process, not {seeds} and {processes}")
@@ -205,7 +208,7 @@ def bench(
             raise Theta0Error(f"settings for {name!r}, which is not compared; {nearest(name, wanted)}")
     objective = TableObjective(table, dataset, epochs=epochs, limits=limits)
     pool = Candidates.of(scores, objective.space) if isinstance(scores, PoolScores) else scores
-    work = _Work(objective, pool, budget, dict(settings or {}))
+    work = _Work(objective, pool, images, budget, dict(settings or {}))
     tasks = [(name, seed) for name in wanted for seed in range(seeds)]
     runs = []
     for done, one in enumerate(_results(work, tasks, processes), start=1):
@@ -224,6 +227,7 @@ class _Work:
 
     objective: TableObjective
     pool: Candidates | None
+    images: ImageDataset | None
     budget: Budget
     settings: dict[str, Mapping[str, Any]]
 
@@ -252,7 +256,8 @@ def _task(task: tuple[str, int]) -> Run:
 
 def _one(work: _Work, name: str, seed: int) -> Run:
     objective = work.objective
-    result = run(name, objective, work.budget, seed=seed, scores=work.pool, settings=work.settings.get(name))
+    settings = work.settings.get(name)
+    result = run(name, objective, work.budget, seed=seed, scores=work.pool, images=work.images, settings=settings)
     steps: list[tuple[float, int]] = []
     for count in range(1, len(result.trials) + 1):
         best = incumbent(result.trials[:count])

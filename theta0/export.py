@@ -224,7 +224,7 @@ def _safetensors(done: Finished, words: str) -> bytes:
         "answer": json.dumps(done.answer.tolist()),
         **_metadata(done.card, words),
     }
-    body = save(weights, metadata=told)
+    body: bytes = save(weights, metadata=told)
     _read_safetensors(Path("export"), body, None)
     return body
 

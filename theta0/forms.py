@@ -10,7 +10,8 @@ these kinds of forms, which differ only where an architecture keeps some of the 
 
 ``edges``       an operation, or none, for each edge; a node keeps the edges of the strongest operations (DARTS)
 ``normalised``  the same, and a weight for each edge among those into its node (PC-DARTS's edge normalisation)
-``nodes``       the inputs and the operations of a node, independently of each other (NASI, appendix B.2)
+``nodes``       the inputs and the operations of a node, independently of each other, or the operation of an edge,
+                without those that give zero (NASI, appendix B.2)
 
 Where operations sit on nodes, as in NAS-Bench-1Shot1, all three are the last one. A space without cells has a decision
 for each of its choices. This file imports no torch: weights may be numbers or tensors.
@@ -158,6 +159,8 @@ class _Decided:
             self.operations[node] = self._add(Decision(f"{prefix}{node} operation", names))
         for node in range(first, supercell.nodes):
             into = {source: names for (source, target), names in sorted(supercell.edges.items()) if target == node}
+            if kind == "nodes":
+                into = {source: tuple(name for name in names if name not in zero) for source, names in into.items()}
             keep = supercell.keeps.get(node, len(into))
             sources = tuple(map(str, into))
             plain = all(names == ("",) for names in into.values())
@@ -212,7 +215,7 @@ class _Decided:
             keep = whole.keeps.get(node, len(sources))
             into = strengths[self.inputs[node]] if node in self.inputs else [1.0] * len(sources)
             if self.ranked and node in self.inputs:
-                candidates = whole.edges[sources[0], node]
+                candidates = self.decisions[self.operations[sources[0], node]].candidates
                 best = _strongest(strengths[self.operations[sources[0], node]])[:keep]
                 pairs = zip(_strongest(into)[:keep], best, strict=True)
                 edges += [Edge(sources[place], node, candidates[op]) for place, op in pairs]

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from theta0.data.dataset import ImageDataset
 from theta0.errors import Theta0Error
 from theta0.space import Space, get_space
 from theta0.tables.table import Table
@@ -46,6 +47,8 @@ class Objective(ABC, Generic[A]):
 
     space: Space[A]
     epochs: Sequence[int]
+    images: ImageDataset | None = None
+    """What it trains on, where it trains: searchers may train on it too."""
 
     @abstractmethod
     def evaluate(self, architecture: A, epochs: int, seconds: float = math.inf) -> Outcome:

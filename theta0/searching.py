@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from theta0.candidates import Candidates
+from theta0.data.dataset import ImageDataset
 from theta0.errors import Theta0Error, nearest
 from theta0.objective import Objective, Outcome
 from theta0.pool import PoolScores
@@ -90,6 +91,7 @@ def run(
     *,
     seed: int = 0,
     scores: PoolScores | Candidates | None = None,
+    images: ImageDataset | None = None,
     trials: Sequence[Trial] = (),
     on_trial: Callable[[Trial], None] | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -97,8 +99,9 @@ def run(
 ) -> Result:
     """Searches until the budget is spent or the searcher has finished.
 
-    ``scores`` is a scored pool for searchers that choose from one; ``trials`` are those of an earlier run that was cut
-    off; ``settings`` are options of the searcher, and so are all other names.
+    ``scores`` is a scored pool for searchers that choose from one; ``images`` are for those that look at some or train
+    a supernet, by default what the objective trains on; ``trials`` are those of an earlier run that was cut off;
+    ``settings`` are options of the searcher, and so are all other names.
     """
     settings = {**(settings or {}), **more}
     made = searchers.get(searcher) if isinstance(searcher, str) else searcher
@@ -114,7 +117,8 @@ def run(
         if not kept.any():
             raise Theta0Error(f"none of the {len(kept):,} architectures of the pool is within the limits; raise them")
         pool = pool if kept.all() else pool.select(kept)
-    search = made(Task(objective, budget, pool), np.random.default_rng(seed), **settings)
+    task = Task(objective, budget, pool, objective.images if images is None else images)
+    search = made(task, np.random.default_rng(seed), **settings)
     return _Loop(search, objective, budget, list(trials), on_trial).run()
 
 
@@ -220,7 +224,7 @@ def _read(value: str, default: Any, name: str) -> Any:
             raise Theta0Error(f"{name} is true or false, not {value!r}")
         return value == "true"
     if isinstance(default, tuple):
-        return tuple(value.split("+"))
+        return tuple(value.split("+")) if value else ()
     kind = type(default) if isinstance(default, int | float) else str
     try:
         return kind(value)

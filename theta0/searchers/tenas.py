@@ -5,9 +5,9 @@ is one ranking, how much it raises the number of linear regions is another; each
 sum of ranks, until it has one. Nothing is trained but the last architecture, which is chosen.
 
 The NTK is that of a network of 3 channels and one cell for each resolution; the regions are those of one cell of one
-channel, counted by patches of 3 x 3 pixels. Images are those of the data set ``data``, not augmented; without one,
-pixels are drawn from a normal distribution. All candidates of a round are compared at the same initial parameters and
-on the same images; the official code draws others for each of them.
+channel, counted by patches of 3 x 3 pixels. Images are those of the task, not augmented; without any, pixels are drawn
+from a normal distribution. All candidates of a round are compared at the same initial parameters and on the same
+images; the official code draws others for each of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from theta0 import ops
 from theta0.candidates import Floats
-from theta0.data import ImageDataset, load
+from theta0.data import ImageDataset
 from theta0.errors import Theta0Error
 from theta0.evidence import Evidence
 from theta0.graph import Edge
@@ -54,7 +54,6 @@ def tenas(
     task: Task,
     generator: np.random.Generator,
     *,
-    data: str = "",
     kernel: str = "tenas",
     batch: int = 72,
     patches: int = 1000,
@@ -80,8 +79,7 @@ def tenas(
             raise Theta0Error(f"{name} is {least} or more, not {value}")
     active = edges(task.space)
     allowed = _allowed(task, active)
-    images = load(data, part="train").train if data else None
-    probe = Probe(task.space, generator, images, kernel, batch, patches, repeats, reinitialize == "paper")
+    probe = Probe(task.space, generator, task.images, kernel, batch, patches, repeats, reinitialize == "paper")
     left = prune(active, probe, allowed, precision)
     found = _architecture(task.space, [names[0] for names in left.values()])
     (outcome,) = yield [task.proposal(found)]

@@ -45,7 +45,7 @@ class NASBench201(Space[Cell]):
     name = "nasbench201"
     title = "NAS-Bench-201: 4-node cell, 5 operations on 6 edges"
     choices = tuple(Choice(f"{source}->{target}", OPERATIONS) for source, target in PAIRS)
-    skeletons = {"paper": Skeleton()}
+    skeletons = {"paper": Skeleton(), "search": Skeleton(affine=False, track=False)}
     zero: ClassVar[frozenset[str]] = frozenset({"none"})
     identity: ClassVar[frozenset[str]] = frozenset({"skip_connect"})
 
