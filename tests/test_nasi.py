@@ -71,7 +71,7 @@ def naive(name: str, model: Tiny) -> float:
     if name == "grad":
         return math.sqrt(square(losses.mean()))
     if name == "samples":
-        return sum(math.sqrt(square(loss)) for loss in losses)
+        return sum(square(loss) for loss in losses)
     if name == "exact":
         return sum(square(logit) for logit in logits.flatten())
     if name == "projected":

@@ -70,7 +70,7 @@ def _snip(run: Pass) -> Tensor:
 
 
 def _samples(run: Pass) -> Tensor:
-    return torch.stack([run.square(loss).sqrt() for loss in run.losses]).sum()
+    return torch.stack([run.square(loss) for loss in run.losses]).sum()
 
 
 def _projected(run: Pass) -> Tensor:
@@ -84,7 +84,7 @@ def _exact(run: Pass) -> Tensor:
 
 SCORES = {
     "trace": GateScore(lambda run: run.square(run.losses.mean()), "||g||^2, g of the mean loss (NASI, equation 12)"),
-    "samples": GateScore(_samples, "sum_n ||g_n||: the first bound of NASI's equation 11, a backward pass a sample"),
+    "samples": GateScore(_samples, "sum_n ||g_n||^2: the first bound of NASI's equation 11, a backward pass a sample"),
     "grad": GateScore(lambda run: run.square(run.losses.mean()).sqrt(), "||g||"),
     "snip": GateScore(_snip, "sum |theta g|"),
     "projected": GateScore(_projected, "||grad of s . f||^2, signs s at random: its mean is the trace", labels=False),
