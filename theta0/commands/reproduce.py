@@ -40,7 +40,7 @@ def reproduce(
     wanted += [f"figure {part.strip()}" for part in (figure or "").split(",") if part.strip()]
     if not wanted:
         wanted = list(known().get(paper, {"": ""}))
-    given = Given(nasbench201, nasbench101, images, resolved(device), full, seeds, processes, out, sys.stderr)
+    given = Given(nasbench201, nasbench101, seeds, processes, out, sys.stderr, images, resolved(device), full)
     for what in wanted:
         check(paper, what)
     if any(what.startswith("figure") for what in wanted):

@@ -76,14 +76,14 @@ class Given:
 
     nasbench201: str | None = None
     nasbench101: str | None = None
-    images: str | None = None
-    device: str = "cpu"
-    full: bool = False
-    """The paper's sizes, where networks are scored or trained; otherwise those that a CPU can do."""
     seeds: int = 10
     processes: int = 1
     folder: Path | None = None
     progress: TextIO | None = None
+    images: str | None = None
+    device: str = "cpu"
+    full: bool = False
+    """The paper's sizes, where networks are scored or trained; otherwise those that a CPU can do."""
 
     def __post_init__(self) -> None:
         if self.seeds < 1 or self.processes < 1:

@@ -177,6 +177,7 @@ def figure_1(given: Given) -> Report:
     from theta0 import figure
 
     paper = {"S1": (1.0, 0.94), "S2": (1.0, 0.95), "S3": (1.0, 0.94)}
+    folder = _folder(given)
     drawing, axes = figure.make(2, 3, width=10, height=6)
     rows = []
     data, size = given.data.train, sizes(given)
@@ -197,7 +198,7 @@ def figure_1(given: Given) -> Report:
                 xlabel=f"with true {what}", ylabel=f"with random {what}", title=f"{title}: r = {rows[-1].ours:.2f}"
             )
             figure.plain(axis)
-    paths = figure.save(drawing, _folder(given) / "nasi-figure-1")
+    paths = figure.save(drawing, folder / "nasi-figure-1")
     notes = [f"{size.architectures} architectures of each space, one batch of {size.batch}. {size.note()}"]
     return Report("NASI, Figure 1: Pearson correlation of trace estimates", rows, notes, paths)
 
