@@ -1,6 +1,7 @@
 """Searchers that train a supernet on NAS-Bench-201, with and without a start from NASI's distribution.
 
-    python benchmarks/oneshot.py --nasbench201 FILE --images PATH --epochs 4 --count 1000 --seeds 3
+    python benchmarks/oneshot.py --nasbench201 FILE --images PATH --part nasi --count 5000 --steps 100 --seeds 4
+    python benchmarks/oneshot.py --nasbench201 FILE --images PATH --part trained --epochs 4 --count 1000 --seeds 3
 
 Images are brought to ``--side`` pixels. Test accuracies of what is chosen are looked up; random architectures and NASI
 alone stand beside. The sizes of a CPU say what this costs and whether a start helps a short search, not how good a
@@ -27,6 +28,12 @@ from theta0.searching import run
 sys.path.insert(0, str(Path(__file__).parent))
 from record import RESULTS, save
 
+MODES: dict[str, dict[str, Any]] = {
+    "nasi": {},
+    "nasi, random labels": {"labels": "random"},
+    "nasi, random data": {"data": "random"},
+    "nasi, nu fixed at the mean": {"constraint": "fixed", "nu": 0.0},
+}
 METHODS = ("darts", "gdas", "snas", "setn", "random-shared", "enas")
 
 
@@ -41,13 +48,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nasbench201", required=True)
     parser.add_argument("--images", required=True)
+    parser.add_argument("--part", choices=("nasi", "trained"), required=True)
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--side", type=int, default=16)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--channels", type=int, default=8)
     parser.add_argument("--cells", type=int, default=1)
-    parser.add_argument("--warm", type=int, default=50)
+    parser.add_argument("--steps", type=int, default=50, help="of NASI, and of the start")
+    parser.add_argument("--batch", type=int, default=32, help="of NASI")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -61,11 +70,14 @@ def main() -> None:
     trained: dict[str, Any] = {"search_epochs": arguments.epochs, "skeleton": skeleton, "augment": False}
     rows: dict[str, tuple[str, dict[str, Any]]] = {
         "random": ("random", {}),
-        "nasi": ("nasi", {"steps": arguments.warm, "skeleton": skeleton}),
     }
-    for method in arguments.methods.split(","):
+    common = {"steps": arguments.steps, "batch": arguments.batch, "skeleton": skeleton}
+    for label, mode in MODES.items():
+        if arguments.part == "nasi" or not mode:
+            rows[label] = ("nasi", {**common, **mode})
+    for method in arguments.methods.split(",") if arguments.part == "trained" else ():
         rows[method] = (method, trained)
-        rows[f"{method}, begun by NASI"] = (method, {**trained, "warm": arguments.warm})
+        rows[f"{method}, begun by NASI"] = (method, {**trained, "warm": arguments.steps})
     figures: dict[str, Any] = {name: value for name, value in vars(arguments).items() if isinstance(value, int)}
     for label, (name, settings) in rows.items():
         found = []
@@ -75,13 +87,12 @@ def main() -> None:
             accuracies = [float(table.test(data, 200, row)) for data in table.datasets]
             skips = sum(edge.op == "skip_connect" for edge in result.chosen.edges)
             found.append((*accuracies, result.own_seconds, float(skips)))
-        for title, values in zip(
-            (*table.datasets, "seconds", "skip connections"), zip(*found, strict=True), strict=True
-        ):
+            print(label, seed, [round(value, 2) for value in found[-1]], flush=True)
+        titles = (*table.datasets, "seconds", "skip connections")
+        for title, values in zip(titles, zip(*found, strict=True), strict=True):
             figures[f"{label}: {title}"] = round(statistics.mean(values), 2)
             figures[f"{label}: {title}, deviation"] = round(statistics.pstdev(values), 2)
-        print(label, [figures[f"{label}: {data}"] for data in table.datasets], flush=True)
-    save(f"oneshot-{torch.device(arguments.device).type}", figures, arguments.out)
+    save(f"oneshot-{arguments.part}-{torch.device(arguments.device).type}", figures, arguments.out)
 
 
 if __name__ == "__main__":

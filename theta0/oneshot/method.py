@@ -123,6 +123,12 @@ class Method:
         return run.alphas.derive()
 
 
+def check_temperatures(hot: float, cold: float) -> None:
+    """An error unless they fall."""
+    if not 0 < cold <= hot < math.inf:
+        raise Theta0Error(f"temperatures fall from hot to cold, above 0; they are {hot} and {cold}")
+
+
 def descend_logits(run: Run, loss: Tensor) -> None:
     """A step of Adam down the gradient of ``loss`` with respect to the logits alone."""
     logits = run.alphas.parameters()

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from theta0.errors import Theta0Error
 from theta0.forms import Mixtures
 from theta0.oneshot import Method, Run, searcher
-from theta0.oneshot.method import Batch, descend_logits
+from theta0.oneshot.method import Batch, check_temperatures, descend_logits
 from theta0.searchers import searchers
 
 
@@ -28,8 +27,7 @@ class GDAS(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.cold <= self.hot:
-            raise Theta0Error(f"temperatures fall from hot to cold, above 0; they are {self.hot} and {self.cold}")
+        check_temperatures(self.hot, self.cold)
 
     def spread(self) -> float:
         """As in the official code."""

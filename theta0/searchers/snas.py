@@ -13,9 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from theta0.errors import Theta0Error
 from theta0.oneshot import Method, Run, searcher
-from theta0.oneshot.method import Batch
+from theta0.oneshot.method import Batch, check_temperatures
 from theta0.searchers import searchers
 
 
@@ -32,8 +31,7 @@ class SNAS(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.cold <= self.hot:
-            raise Theta0Error(f"temperatures fall from hot to cold, above 0; they are {self.hot} and {self.cold}")
+        check_temperatures(self.hot, self.cold)
 
     def step(self, run: Run, train: Batch, validation: Batch, generator: np.random.Generator) -> Tensor:
         """One loss for both."""
