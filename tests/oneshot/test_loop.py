@@ -123,6 +123,17 @@ def test_a_warm_start_is_that_of_nasi(method: Method) -> None:
     found.run()
 
 
+def test_what_nasi_leaves_out_starts_last() -> None:
+    one = started(PCDARTS(**SIZE, head_start=0, warm=3))
+    assert one.warmed is not None
+    strengths = one.warmed.strengths()
+    # The first candidate is none; the logits' own spread is a thousandth.
+    assert all(values[0] < min(values) + 0.002 for name, values in strengths.items() if "->" in name)
+    assert any(max(values) > min(values) + 0.01 for name, values in strengths.items() if "->" in name)
+    found = one.warmed.state()["2 input"]
+    assert float(found.max() - found.min()) < 0.1  # uniform but for the first logits' own spread
+
+
 def test_enas_starts_where_nasi_ends() -> None:
     method = ENAS(**SIZE, warm=2, warm_scale=1000.0)
     found = started(method)

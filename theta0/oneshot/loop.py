@@ -22,7 +22,7 @@ from theta0 import checkpoint as checkpoints
 from theta0.data.augment import Augmentation
 from theta0.data.dataset import ImageDataset
 from theta0.errors import DivergedError, Theta0Error
-from theta0.forms import Mixtures
+from theta0.forms import Form, Mixtures
 from theta0.nasi import Nasi, NasiSettings
 from theta0.oneshot.method import Batch, Method
 from theta0.searchers import Task
@@ -95,10 +95,10 @@ class Run:
             for d in form.decisions
         }
         if method.warm:
-            settings = NasiSettings(steps=method.warm, batch=min(64, len(self.images)), form=method.form)
+            settings = NasiSettings(steps=method.warm, batch=min(64, len(self.images)), form=_form_of_nasi(self))
             search = Nasi(self.space, self.images, settings, seed=derived(self.seed, "nasi"), **changes)
-            found = search.run().state()
-            state = {name: value + method.warm_scale * found[name].cpu() for name, value in state.items()}
+            found = translated(search.run(), form)
+            state = {name: value + method.warm_scale * found[name] for name, value in state.items()}
             self.warmed = Distribution(form, state)
         alphas.load(state)
         return alphas
@@ -272,6 +272,34 @@ class Run:
                 f"supernets trained for long prefer; stop early (stop_skips=2), or search with pc-darts or nasi"
             )
         return "; ".join(parts)
+
+
+def _form_of_nasi(run: Run) -> str:
+    """NASI's own, where its decisions are those of the method; the method's, where edges are decided otherwise."""
+    known = {decision.name for decision in run.space.form("nodes").decisions}
+    same = all(decision.name in known for decision in run.space.form("edges").decisions)
+    return "nodes" if same else run.method.form
+
+
+def translated(found: Distribution, form: Form[Any]) -> dict[str, Tensor]:
+    """The logits of NASI's distribution for the decisions of ``form``, by the names of candidates.
+
+    A candidate that NASI leaves out, since it gives zero, starts as the least probable one; a decision that it does not
+    have starts uniform.
+    """
+    logits = {
+        decision.name: dict(zip(decision.candidates, found.logits[decision.name].tolist(), strict=True))
+        for decision in found.form.decisions
+    }
+    return {
+        decision.name: torch.tensor(
+            [
+                logits.get(decision.name, {}).get(name, min(logits.get(decision.name, {"": 0.0}).values()))
+                for name in decision.candidates
+            ]
+        )
+        for decision in form.decisions
+    }
 
 
 def skip_connections(space: Any, architecture: Any) -> tuple[int, float]:
