@@ -245,6 +245,9 @@ def test_a_searcher_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     again = run("nasi", objective(), Budget(1), seed=1, images=DIGITS, steps=3, checkpoint=path, **options)
     assert first.chosen == again.chosen == whole.chosen
     assert first.trials[0].why == again.trials[0].why
+    other = {**options, "skeleton": ("channels=3", "cells=1")}
+    with pytest.raises(Theta0Error, match="skeleton"):
+        run("nasi", objective(), Budget(1), seed=1, images=DIGITS, steps=3, checkpoint=path, **other)
     with pytest.raises(Theta0Error, match="mu"):
         run("nasi", objective(), Budget(1), seed=1, images=DIGITS, steps=3, mu=0.5, checkpoint=path, **options)
 

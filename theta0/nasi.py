@@ -201,7 +201,8 @@ class Nasi:
         """What makes this search the one that it is."""
         images = self.images
         data = images.fingerprint() if isinstance(images, ImageDataset) else None if images is None else "a tensor"
-        return {"space": self.space.name, "seed": self.seed, **asdict(self.settings), "images": data}
+        known = {"space": self.space.name, "skeleton": str(self.skeleton), "seed": self.seed}
+        return {**known, **asdict(self.settings), "images": data}
 
     def _mean_of_random(self) -> float:
         """Equation 40."""
