@@ -16,19 +16,21 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theta0.candidates import Candidates
-from theta0.data.dataset import ImageDataset
 from theta0.errors import Theta0Error, nearest
 from theta0.objective import TableObjective
 from theta0.pool import PoolScores
 from theta0.searchers import Budget, searchers
 from theta0.searching import incumbent, run
 from theta0.tables.table import Table
+
+if TYPE_CHECKING:
+    from theta0.data.dataset import ImageDataset
 
 Floats = NDArray[np.float64]
 

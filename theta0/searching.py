@@ -15,16 +15,18 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from theta0.candidates import Candidates
-from theta0.data.dataset import ImageDataset
 from theta0.errors import Theta0Error, nearest
 from theta0.objective import Objective, Outcome
 from theta0.pool import PoolScores
 from theta0.searchers import Budget, BudgetSpentError, Proposal, Search, Searcher, Task, searchers
+
+if TYPE_CHECKING:
+    from theta0.data.dataset import ImageDataset
 
 _FAILURES = 10
 """How many evaluations in a row may fail before the search gives up."""

@@ -16,16 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from theta0.candidates import Candidates
-from theta0.data.dataset import ImageDataset
 from theta0.errors import Theta0Error
 from theta0.objective import Objective, Outcome
 from theta0.registry import Registry
 from theta0.space import Space
+
+if TYPE_CHECKING:
+    from theta0.data.dataset import ImageDataset
 
 _TRIES = 10_000
 """How many draws may miss the limits before they are called impossible."""
