@@ -28,7 +28,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "nasbench1shot1_1": {"channels": 4, "stacks": 2, "cells": 1},
     "nasbench1shot1_2": {"channels": 4, "stacks": 2, "cells": 1},
     "nasbench1shot1_3": {"channels": 4, "stacks": 2, "cells": 1},
-    "darts": {"channels": 2, "layers": 3, "pooled": True},
+    "darts": {"channels": 2, "layers": 3},
     USER: {},
 }
 
@@ -121,7 +121,7 @@ def test_the_first_steps_by_the_paper(monkeypatch: pytest.MonkeyPatch) -> None:
         return batches[-1]
 
     def value(mixed: Mixtures, seed: int) -> Tensor:
-        mixtures.append({cell: {p: {o: float(w) for o, w in ws.items()} for p, ws in m.items()} for cell, m in mixed.items()})  # fmt: skip  # noqa: E501
+        mixtures.append({cell: {p: {o: float(torch.as_tensor(w).detach()) for o, w in ws.items()} for p, ws in m.items()} for cell, m in mixed.items()})  # fmt: skip  # noqa: E501
         return first(mixed, seed)
 
     monkeypatch.setattr(nasi, "_batch", batch)
@@ -199,6 +199,15 @@ def test_every_space_in_every_mode(space: str, settings: dict[str, Any]) -> None
     architecture = found.run().derive()
     assert get_space(space).encode(architecture)
     assert len(found.traces) == 2
+
+
+def test_its_search_network_of_darts_pools_between_cells() -> None:
+    """NASI, appendix B.2."""
+    nasi = search("darts", None, labels="random")
+    assert nasi.skeleton == get_space("darts").options("nasi", **SMALL["darts"])
+    pools = [module for module in nasi.model.modules() if isinstance(module, nn.MaxPool2d) and module.kernel_size == 2]
+    assert len(pools) == 2
+    assert all(getattr(m, "stride", 1) == 1 for n, m in nasi.model.named_modules() if n.endswith("cell"))
 
 
 def test_modes_without_labels_or_images() -> None:

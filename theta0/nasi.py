@@ -97,7 +97,10 @@ class Nasi:
         device: torch.device | str = "cpu",
         **changes: Any,
     ) -> None:
-        """``images`` without labels are a tensor (N, C, H, W), normalised. ``changes`` are of the skeleton."""
+        """``images`` without labels are a tensor (N, C, H, W), normalised. ``changes`` are of the skeleton.
+
+        Without a ``skeleton`` it is the space's ``nasi``, ``search`` or first one.
+        """
         self.space, self.settings, self.seed = space, settings or NasiSettings(), seed
         self.score = get_score(self.settings.score)
         if isinstance(images, ImageDataset):
@@ -115,8 +118,9 @@ class Nasi:
                 f"the score {self.settings.score} needs labels, and these images have none; take labels=random, or the "
                 f"score projected, which needs none"
             )
-        chosen = "search" if skeleton is None and "search" in space.skeletons else skeleton
-        self.skeleton = space.options(chosen, **changes)
+        if skeleton is None:
+            skeleton = next((name for name in ("nasi", "search") if name in space.skeletons), None)
+        self.skeleton = space.options(skeleton, **changes)
         self.model = supernet(space, self.skeleton, seed=derived(seed, "weights")).to(self.device)
         self.alphas = Distribution.uniform(space.form(self.settings.form), device=self.device)
         self.total = [torch.zeros_like(value) for value in self.alphas.parameters()]

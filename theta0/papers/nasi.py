@@ -111,7 +111,7 @@ def settings(space: str, size: Sizes, **changes: Any) -> NasiSettings:
 def select(given: Given, space: str, seed: int, options: Mapping[str, Any] | None = None, **changes: Any) -> Any:
     """The architecture that NASI selects; ``options`` are of the supernet's skeleton."""
     size = sizes(given)
-    chosen = {**size.of(space), **({"pooled": True} if space == "darts" else {}), **(options or {})}
+    chosen = {**size.of(space), **(options or {})}
     search = Nasi(get_space(space), given.data.train, settings(space, size, **changes), seed=seed, **chosen)
     return search.run().derive()
 
@@ -499,7 +499,7 @@ def figure_6(given: Given) -> Report:
 def _by_limits(given: Given, title: str, *, joint: bool) -> Report:
     search = Nasi(
         get_space("darts"), given.data.train, settings("darts", sizes(given), nu=0.0, constraint="fixed"), seed=0,
-        **sizes(given).darts, pooled=True,
+        **sizes(given).darts,
     )  # fmt: skip
     search.step()
     unit = search.limit

@@ -79,6 +79,7 @@ class DARTS(Space[Genotype]):
             shape=(3, 224, 224), classes=1000, channels=46, layers=14, large=True, max_flops=600_000_000
         ),
         "search": Skeleton(channels=16, layers=8, affine=False),
+        "nasi": Skeleton(channels=16, layers=8, affine=False, pooled=True),
     }
     choices = tuple(
         choice
