@@ -36,6 +36,10 @@ _RANDOM = 50
 """Architectures whose mean is nu, where it is not given (appendix B.1)."""
 
 
+class NoGradientError(Theta0Error):
+    """A search whose reward does not depend on the logits."""
+
+
 @dataclass(frozen=True)
 class NasiSettings:
     """The defaults are the paper's for small spaces; for DARTS it takes mu=2 and nu=500, or 100 if fixed."""
@@ -178,7 +182,7 @@ class Nasi:
         """p of alpha* after the steps that are done."""
         done = len(self.traces)
         if not done or not self.highest:
-            raise Theta0Error(
+            raise NoGradientError(
                 f"{done} steps of NASI gave no gradient: with mu={self.settings.mu:g} that of a trace above "
                 f"nu={self.limit:g} is {1 - self.settings.mu:g} times its own; raise nu, or take another mu"
             )
