@@ -13,7 +13,15 @@ import pytest
 from tests.conftest import ROOT
 from theta0.cli import main
 
-PAGES = ["README.md", "docs/tutorial.md", "docs/search.md", "docs/scores.md", "docs/tables.md", "docs/theory.md"]
+PAGES = [
+    "README.md",
+    "docs/tutorial.md",
+    "docs/search.md",
+    "docs/scores.md",
+    "docs/supernets.md",
+    "docs/tables.md",
+    "docs/theory.md",
+]
 SMALL = "--evaluations 1 --pool 8 --epochs 1 --final-epochs 1 --random 1 --options channels=4,cells=1"
 
 

@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from theta0.pool import PoolScores
 from theta0.searchers import Budget, searchers
 from theta0.searching import incumbent, run
 from theta0.tables.table import Table
+
+if TYPE_CHECKING:
+    from theta0.data.dataset import ImageDataset
 
 Floats = NDArray[np.float64]
 
@@ -186,6 +189,7 @@ def bench(
     seeds: int = 10,
     epochs: Sequence[int] | None = None,
     scores: PoolScores | Candidates | None = None,
+    images: ImageDataset | None = None,
     limits: Mapping[str, float] | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     processes: int = 1,
@@ -193,7 +197,8 @@ def bench(
 ) -> Bench:
     """Runs each searcher with seeds 0 to ``seeds`` - 1; random search is added where it is missing.
 
-    ``settings`` are options by the name of the searcher; ``epochs`` the training budgets that searchers may use.
+    ``settings`` are options by the name of the searcher; ``epochs`` the training budgets that searchers may use;
+    ``images`` are for those that look at some or train a supernet.
     """
     if seeds < 1 or processes < 1:
         raise Theta0Error(f"a comparison needs at least one seed and one process, not {seeds} and {processes}")
@@ -205,7 +210,7 @@ def bench(
             raise Theta0Error(f"settings for {name!r}, which is not compared; {nearest(name, wanted)}")
     objective = TableObjective(table, dataset, epochs=epochs, limits=limits)
     pool = Candidates.of(scores, objective.space) if isinstance(scores, PoolScores) else scores
-    work = _Work(objective, pool, budget, dict(settings or {}))
+    work = _Work(objective, pool, images, budget, dict(settings or {}))
     tasks = [(name, seed) for name in wanted for seed in range(seeds)]
     runs = []
     for done, one in enumerate(_results(work, tasks, processes), start=1):
@@ -224,6 +229,7 @@ class _Work:
 
     objective: TableObjective
     pool: Candidates | None
+    images: ImageDataset | None
     budget: Budget
     settings: dict[str, Mapping[str, Any]]
 
@@ -252,7 +258,8 @@ def _task(task: tuple[str, int]) -> Run:
 
 def _one(work: _Work, name: str, seed: int) -> Run:
     objective = work.objective
-    result = run(name, objective, work.budget, seed=seed, scores=work.pool, settings=work.settings.get(name))
+    settings = work.settings.get(name)
+    result = run(name, objective, work.budget, seed=seed, scores=work.pool, images=work.images, settings=settings)
     steps: list[tuple[float, int]] = []
     for count in range(1, len(result.trials) + 1):
         best = incumbent(result.trials[:count])

@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from theta0.errors import Theta0Error
 from theta0.space import Space, get_space
 from theta0.tables.table import Table
+
+if TYPE_CHECKING:
+    from theta0.data.dataset import ImageDataset
 
 A = TypeVar("A", bound=Hashable)
 
@@ -46,6 +49,8 @@ class Objective(ABC, Generic[A]):
 
     space: Space[A]
     epochs: Sequence[int]
+    images: ImageDataset | None = None
+    """What it trains on, where it trains: searchers may train on it too."""
 
     @abstractmethod
     def evaluate(self, architecture: A, epochs: int, seconds: float = math.inf) -> Outcome:

@@ -15,7 +15,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from theta0.errors import Theta0Error, nearest
 from theta0.objective import Objective, Outcome
 from theta0.pool import PoolScores
 from theta0.searchers import Budget, BudgetSpentError, Proposal, Search, Searcher, Task, searchers
+
+if TYPE_CHECKING:
+    from theta0.data.dataset import ImageDataset
 
 _FAILURES = 10
 """How many evaluations in a row may fail before the search gives up."""
@@ -90,6 +93,7 @@ def run(
     *,
     seed: int = 0,
     scores: PoolScores | Candidates | None = None,
+    images: ImageDataset | None = None,
     trials: Sequence[Trial] = (),
     on_start: Callable[[int, Any, int], None] | None = None,
     on_trial: Callable[[Trial], None] | None = None,
@@ -98,8 +102,9 @@ def run(
 ) -> Result:
     """Searches until the budget is spent or the searcher has finished.
 
-    ``scores`` is a scored pool for searchers that choose from one; ``trials`` are those of an earlier run that was cut
-    off; ``settings`` are options of the searcher, and so are all other names. ``on_start`` gets the number, the
+    ``scores`` is a scored pool for searchers that choose from one; ``images`` are for those that look at some or train
+    a supernet, by default what the objective trains on; ``trials`` are those of an earlier run that was cut off;
+    ``settings`` are options of the searcher, and so are all other names. ``on_start`` gets the number, the
     architecture and the epochs of an evaluation that begins, ``on_trial`` what came of it.
     """
     settings = {**(settings or {}), **more}
@@ -116,7 +121,8 @@ def run(
         if not kept.any():
             raise Theta0Error(f"none of the {len(kept):,} architectures of the pool is within the limits; raise them")
         pool = pool if kept.all() else pool.select(kept)
-    search = made(Task(objective, budget, pool), np.random.default_rng(seed), **settings)
+    task = Task(objective, budget, pool, objective.images if images is None else images)
+    search = made(task, np.random.default_rng(seed), **settings)
     return _Loop(search, objective, budget, list(trials), on_start, on_trial).run()
 
 
@@ -225,7 +231,7 @@ def _read(value: str, default: Any, name: str) -> Any:
             raise Theta0Error(f"{name} is true or false, not {value!r}")
         return value == "true"
     if isinstance(default, tuple):
-        return tuple(value.split("+"))
+        return tuple(value.split("+")) if value else ()
     kind = type(default) if isinstance(default, int | float) else str
     try:
         return kind(value)

@@ -33,6 +33,8 @@ from theta0.registry import Registry
 if TYPE_CHECKING:
     from torch import nn
 
+    from theta0.forms import Form
+
 A = TypeVar("A", bound=Hashable)
 
 
@@ -74,6 +76,8 @@ class Supercell(NamedTuple):
     """For each pair of nodes that an architecture may join: the operations to choose from, or ("",)."""
     ops: tuple[tuple[str, ...], ...] = ()
     """For each intermediate node its operations to choose from, where operations sit on nodes."""
+    keeps: Mapping[int, int] = {}
+    """How many of the edges into a node an architecture has; all of them, for a node that is not named."""
 
     def holds(self, cell: Cell) -> bool:
         """Whether ``cell`` is a part."""
@@ -195,8 +199,34 @@ class Space(ABC, Generic[A]):
         """What a supernet holds, by the names of :meth:`cells`."""
         raise Theta0Error(f"the space {self.name} has no supernet form: it does not say what its cells may hold")
 
+    def from_cells(self, cells: Mapping[str, Cell]) -> A:
+        """The architecture of which :meth:`cells` gives these back."""
+        raise Theta0Error(
+            f"the space {self.name} does not say which architecture has given cells: from_cells is needed"
+        )
+
     zero: ClassVar[frozenset[str]] = frozenset()
     """The operations that give zero."""
+    identity: ClassVar[frozenset[str]] = frozenset()
+    """The operations that pass their input on, to which searches in supernets may collapse."""
+
+    # Supernets.
+
+    def supernet(self, skeleton: Any, partial: int = 1) -> nn.Module:
+        """The network that holds the candidates of every choice: see :mod:`theta0.supernet`.
+
+        One in ``partial`` channels goes through the operations, where that is more than 1.
+        """
+        raise Theta0Error(
+            f"the space {self.name} has no supernet form; give it a method supernet(skeleton) whose network holds a "
+            f"theta0.supernet.Mixed for each choice, or search it with a searcher that needs none"
+        )
+
+    def form(self, kind: str = "edges") -> Form[A]:
+        """How a distribution over the candidates of a supernet stands for architectures: see :mod:`theta0.forms`."""
+        from theta0.forms import form
+
+        return form(self, kind)
 
     # Networks.
 

@@ -65,6 +65,7 @@ class TrainingObjective(Objective[Any]):
             if not limit > 0:
                 raise Theta0Error(f"the limit of {name} is more than 0; found {limit!r}")
         self.train_set, self.validation = train_set.to(self.device), validation.to(self.device)
+        self.images = self.train_set
         self._normalization = self.train_set.mean_std()  # once, not in each training
         self._batch = self.train_set.batch(latency_batch, seed=0)
         self._latencies: dict[Any, float] = {}

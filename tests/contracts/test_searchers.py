@@ -20,6 +20,7 @@ import torch
 from tests.searchers.small import scores, space, table
 from theta0 import tables
 from theta0.candidates import Candidates
+from theta0.data import ImageDataset, load
 from theta0.errors import Theta0Error
 from theta0.objective import Outcome, TableObjective
 from theta0.pool import shipped
@@ -28,9 +29,15 @@ from theta0.searching import Result, Trial, incumbent, options, run, settings_of
 from theta0.tables import Table
 
 NAMES = searchers.names()
+SMALL = {"search_epochs": 1, "batch": 16, "augment": False, "skeleton": ("channels=4", "cells=1")}
 SETTINGS: dict[str, dict[str, Any]] = {
     "naswot": {"sample": 50},
     "tenas": {"batch": 4, "patches": 20, "repeats": 1},
+    "nasi": {"steps": 2, "batch": 4, "skeleton": ("channels=4", "cells=1")},
+    **dict.fromkeys(("darts", "darts-second", "gdas", "snas"), SMALL),
+    "pc-darts": {**SMALL, "head_start": 0},
+    **{key: {**SMALL, "candidates_count": 3, "judging": 8} for key in ("random-shared", "setn")},
+    "enas": {**SMALL, "candidates_count": 3, "judging": 8, "controller_steps": 2},
 }
 """Smaller than the defaults, where those would take long, or all of the small pool."""
 POOL = Candidates.of(scores(), space)
@@ -76,8 +83,14 @@ class Spy:
 
 def search(name: str, objective: TableObjective | None = None, budget: Budget = EIGHT, **more: Any) -> Result:
     more.setdefault("scores", POOL)
+    more.setdefault("images", images())
     objective = Watched() if objective is None else objective
     return run(name, objective, budget, settings=SETTINGS.get(name), **more)
+
+
+@functools.cache
+def images() -> ImageDataset:
+    return load().train.subset(range(48))
 
 
 def told(result: Result) -> tuple[Any, list[Any]]:
@@ -149,7 +162,7 @@ def test_one_training_budget_is_enough(name: str) -> None:
 def test_a_seed_gives_one_search(name: str) -> None:
     spy = Spy(name)
     first = search(name, seed=1)
-    again = run(spy.searcher, Watched(), EIGHT, seed=1, scores=POOL, settings=SETTINGS.get(name))
+    again = run(spy.searcher, Watched(), EIGHT, seed=1, scores=POOL, images=images(), settings=SETTINGS.get(name))
     assert told(again) == told(first)
     drawn = spy.generator.bit_generator.state != np.random.default_rng(1).bit_generator.state
     others = [told(search(name, seed=seed)) == told(first) for seed in (2, 3, 4)]
@@ -231,7 +244,7 @@ def test_trainings_are_those_that_there_are(name: str) -> None:
 def test_the_choice(name: str) -> None:
     """The best of the evaluated ones, unless the searcher has a choice of its own."""
     spy = Spy(name)
-    result = run(spy.searcher, Watched(), EIGHT, scores=POOL, settings=SETTINGS.get(name))
+    result = run(spy.searcher, Watched(), EIGHT, scores=POOL, images=images(), settings=SETTINGS.get(name))
     assert result.chosen == (incumbent(result.trials) if spy.returned is None else spy.returned)
     assert result.chosen in table()
 
@@ -278,6 +291,17 @@ def test_without_a_pool(name: str) -> None:
         assert result.chosen in table()
         assert len(result.trials) <= 4
     assert not said or "pool" in said
+
+
+def test_without_images(name: str) -> None:
+    said = ""
+    try:
+        result = search(name, budget=Budget(evaluations=4), images=None)
+    except Theta0Error as error:
+        said = str(error)
+    else:
+        assert result.chosen in table()
+    assert not said or "give some (images=, or --images NAME)" in said
 
 
 def test_a_pool_of_one(name: str) -> None:

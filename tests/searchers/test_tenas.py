@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tests.searchers.small import objective, space
 from tests.searchers.test_evolution import Convolutions
-from theta0.data import load
+from theta0.data import ImageDataset, load
 from theta0.errors import Theta0Error
 from theta0.graph import Cell
 from theta0.objective import Outcome
@@ -21,7 +21,8 @@ from theta0.searchers.tenas import Active, Probe, _decrease, _ranks, count_regio
 from theta0.searching import Result, run
 from theta0.space import get_space
 
-REDUCED: dict[str, Any] = {"data": "digits", "batch": 4, "patches": 20, "repeats": 1}
+DIGITS = load("digits").train
+REDUCED: dict[str, Any] = {"batch": 4, "patches": 20, "repeats": 1}
 EDGES = edges(space)
 PLANTED = dict(zip(EDGES, ("nor_conv_3x3", "skip_connect", "avg_pool_3x3", "nor_conv_1x1") * 2, strict=False))
 ANY = np.ones((4,) * 6, dtype=bool)
@@ -151,17 +152,16 @@ def test_the_paper_draws_parameters_for_each_repeat(
 
 
 def test_patches_are_cut_out_of_images() -> None:
-    data = load("digits").train
-    measure = probe(np.random.default_rng(0), images=data, patches=50)
+    measure = probe(np.random.default_rng(0), images=DIGITS, patches=50)
     batches = measure._patch_batches()
     assert [batch.shape for batch in batches] == [(50, 1, 3, 3)] * 3
-    every = torch.cat([x for x, _ in data.batches(200)])
+    every = torch.cat([x for x, _ in DIGITS.batches(200)])
     windows = {tuple(window.flatten().tolist()) for window in every.unfold(2, 3, 1).unfold(3, 3, 1).reshape(-1, 9)}
     assert all(tuple(patch.flatten().tolist()) in windows for batch in batches for patch in batch)
 
 
-def searched(seed: int = 0, **options: Any) -> Result:
-    return run("tenas", Convolutions(), Budget(1), seed=seed, **(REDUCED | options))
+def searched(seed: int = 0, images: ImageDataset | None = DIGITS, **options: Any) -> Result:
+    return run("tenas", Convolutions(), Budget(1), seed=seed, images=images, **(REDUCED | options))
 
 
 def test_a_search_for_real() -> None:
@@ -177,7 +177,7 @@ def test_a_search_for_real() -> None:
 
 
 def test_without_data_pixels_are_normal() -> None:
-    assert searched(data="", kernel="frozen", batch=2).trials
+    assert searched(images=None, kernel="frozen", batch=2).trials
 
 
 def test_limits() -> None:
@@ -224,7 +224,6 @@ def test_spaces_that_it_cannot_prune(name: str, said: str) -> None:
         ({"repeats": 0}, "repeats is 1 or more, not 0"),
         ({"precision": 0}, "precision is 1 or more, not 0"),
         ({"kernel": "frosen"}, "did you mean frozen"),
-        ({"data": "cifar11"}, "did you mean cifar10"),
     ],
 )
 def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:

@@ -16,12 +16,16 @@ def reproduce(
     figure: Annotated[str | None, "figures by number"] = None,
     nasbench201: Annotated[str | None, "a table of NAS-Bench-201 with test accuracies"] = None,
     nasbench101: Annotated[str | None, "a table of NAS-Bench-101"] = None,
+    images: Annotated[str | None, "images that networks are scored and trained on: a name or a path"] = None,
+    device: Annotated[str, "where networks are scored and trained: cpu, cuda, or auto"] = "auto",
+    full: Annotated[bool, "the paper's sizes where networks are scored or trained, for a GPU"] = False,
     seeds: Annotated[int, "searches of each kind"] = 10,
     processes: Annotated[int, "searches at a time"] = 1,
     out: Annotated[Path | None, "a folder for the tables as Markdown and CSV, and for figures"] = None,
 ) -> None:
     """Make a paper's tables and figures anew: its numbers, ours, and the difference."""
     from theta0 import figure as figures
+    from theta0.commands.options import resolved
     from theta0.papers import Given, check, known
     from theta0.papers import reproduce as make
     from theta0.places import check_folder
@@ -36,7 +40,7 @@ def reproduce(
     wanted += [f"figure {part.strip()}" for part in (figure or "").split(",") if part.strip()]
     if not wanted:
         wanted = list(known().get(paper, {"": ""}))
-    given = Given(nasbench201, nasbench101, seeds, processes, out, sys.stderr)
+    given = Given(nasbench201, nasbench101, seeds, processes, out, sys.stderr, images, resolved(device), full)
     for what in wanted:
         check(paper, what)
     if any(what.startswith("figure") for what in wanted):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from theta0.commands.options import SkeletonName
+from theta0.commands.options import SkeletonName, resolved
 from theta0.errors import Theta0Error, nearest
 
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ def score(
     if out:
         check_file(out)
     keep_blocks()
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = resolved(device)
     train = load(data).train
     x, y = train.batch(batch, seed=seed)
     drawn = torch.Generator().manual_seed(seed)

@@ -23,6 +23,8 @@ def bench(
         float | None, "at most so many simulated seconds (default: 3000, if nothing else is said)"
     ] = None,
     scores: Annotated[str | None, "a score file, or none (default: those that come with theta0)"] = None,
+    images: Annotated[str | None, "images for searchers that look at some or train a supernet: a name or path"] = None,
+    device: Annotated[str, "where supernets run: cpu, cuda, or auto"] = "auto",
     limits: Annotated[str | None, "such as parameters=1e6,edgegpu_latency=5"] = None,
     options: Annotated[str | None, "of searchers: hnas.score=snip,evolution.population=20"] = None,
     processes: Annotated[int, "searches at a time"] = 1,
@@ -31,6 +33,8 @@ def bench(
     """Compare searchers on a tabular benchmark over many seeds."""
     from theta0 import bench as comparison
     from theta0 import figure, tables
+    from theta0.commands.options import resolved
+    from theta0.data import load
     from theta0.places import check_folder
     from theta0.pool import PoolScores, shipped
     from theta0.searchers import Budget
@@ -74,6 +78,7 @@ def bench(
         seeds=seeds,
         epochs=budgets,
         scores=pool,
+        images=None if images is None else load(images).train.to(resolved(device)),
         limits=wanted,
         settings={name: settings_of(",".join(parts), name) for name, parts in texts.items()},
         processes=processes,

@@ -18,10 +18,13 @@ MakeCell = Callable[[int, int, bool], nn.Module]
 
 
 class TwoInputCell(nn.Module):
-    """A cell behind the two layers that bring its inputs to one number of channels and one resolution."""
+    """A cell behind the two layers that bring its inputs to one number of channels and one resolution.
+
+    Both are max-pooled where ``pooled``.
+    """
 
     def __init__(
-        self, cell: nn.Module, widths: tuple[int, int], channels: int, reduced_before: bool, norm: Norm
+        self, cell: nn.Module, widths: tuple[int, int], channels: int, reduced_before: bool, pooled: bool, norm: Norm
     ) -> None:
         super().__init__()
         c_before_last, c_last = widths
@@ -31,23 +34,30 @@ class TwoInputCell(nn.Module):
             else relu_conv_norm(c_before_last, channels, 1, norm)
         )
         self.last = relu_conv_norm(c_last, channels, 1, norm)
+        self.pool = nn.MaxPool2d(2, ceil_mode=True) if pooled else nn.Identity()
         self.cell = cell
 
     def forward(self, before_last: Tensor, last: Tensor) -> Tensor:
         """The outputs of the last two cells to the output of this one."""
-        result: Tensor = self.cell(self.before_last(before_last), self.last(last))
+        result: Tensor = self.cell(self.pool(self.before_last(before_last)), self.pool(self.last(last)))
         return result
 
 
 def make_edge_cell(cell: Cell, channels: int, reduction: bool, norm: Norm) -> EdgeCell:
     """The module of a DARTS cell: edges from the inputs halve the resolution in a reduction cell."""
 
+    return EdgeCell(cell, edge_maker(cell.inputs, channels, reduction, norm), concat=True)
+
+
+def edge_maker(inputs: int, channels: int, reduction: bool, norm: Norm) -> Callable[[Edge], nn.Module]:
+    """Makes the operations of a cell with ``inputs`` inputs, each with a drop-path that is off until it is set."""
+
     def make(edge: Edge) -> nn.Module:
-        stride = 2 if reduction and edge.source < cell.inputs else 1
+        stride = 2 if reduction and edge.source < inputs else 1
         module = ops.build(edge.op, channels, stride=stride, norm=norm)
         return module if isinstance(module, nn.Identity) else nn.Sequential(module, DropPath())
 
-    return EdgeCell(cell, make, concat=True)
+    return make
 
 
 class DartsNetwork(nn.Module):
@@ -66,6 +76,7 @@ class DartsNetwork(nn.Module):
         *,
         large: bool,
         auxiliary: bool,
+        pooled: bool,
         norm: Norm,
     ) -> None:
         super().__init__()
@@ -84,7 +95,7 @@ class DartsNetwork(nn.Module):
             channels *= 2 if reduction else 1
             halvings += reduction
             module = make_cell(i, channels, reduction)
-            self.cells.append(TwoInputCell(module, widths, channels, reduced_before, norm))
+            self.cells.append(TwoInputCell(module, widths, channels, reduced_before, pooled and reduction, norm))
             reduced_before, widths = reduction, (widths[1], multiplier * channels)
             if auxiliary and i == self.tower_after:
                 self.auxiliary = _tower(widths[1], classes, shape, halvings, large, norm)

@@ -13,11 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from theta0.errors import Theta0Error, nearest
 from theta0.registry import Registry
 from theta0.tables.table import Table
+
+if TYPE_CHECKING:
+    from theta0.data import Data
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Report:
 
 @dataclass
 class Given:
-    """What the user has: tables, and where figures go."""
+    """What the user has: tables and images, where figures go, and how much may be computed."""
 
     nasbench201: str | None = None
     nasbench101: str | None = None
@@ -77,6 +80,10 @@ class Given:
     processes: int = 1
     folder: Path | None = None
     progress: TextIO | None = None
+    images: str | None = None
+    device: str = "cpu"
+    full: bool = False
+    """The paper's sizes, where networks are scored or trained; otherwise those that a CPU can do."""
 
     def __post_init__(self) -> None:
         if self.seeds < 1 or self.processes < 1:
@@ -91,6 +98,20 @@ class Given:
     def table101(self) -> Table | None:
         """NAS-Bench-101, if it was given."""
         return None if self.nasbench101 is None else self._table(self.nasbench101, "nasbench101")
+
+    @cached_property
+    def data(self) -> Data:
+        """The images, on the device; with a test set."""
+        from theta0.data import load
+
+        if self.images is None:
+            raise Theta0Error(
+                "this part scores and trains networks: give the paper's CIFAR-10, or other images (--images)"
+            )
+        found = load(self.images).to(self.device)
+        if found.test is None:
+            raise Theta0Error(f"errors are of test images, and {self.images} has none; give a data set with both parts")
+        return found
 
     def read(self) -> None:
         """Reads the tables that were named, so that a wrong one is known before anything is made."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from theta0.errors import Theta0Error
 from theta0.objective import Objective, Outcome
 from theta0.registry import Registry
 from theta0.space import Space
+
+if TYPE_CHECKING:
+    from theta0.data.dataset import ImageDataset
 
 _TRIES = 10_000
 """How many draws may miss the limits before they are called impossible."""
@@ -66,11 +69,13 @@ searchers: Registry[Searcher] = Registry("searcher", "theta0.searchers")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a searcher knows: the space, the training budgets, the limits, and a scored pool if there is one."""
+    """What a searcher knows: the space, training budgets and limits; a scored pool and images, if there are any."""
 
     objective: Objective[Any]
     budget: Budget
     candidates: Candidates | None = None
+    images: ImageDataset | None = None
+    """Those that it may train on, on the device that it may use."""
 
     @property
     def space(self) -> Space[Any]:
@@ -95,6 +100,12 @@ class Task:
         if self.candidates is None:
             raise Theta0Error("this searcher chooses from a scored pool; give one (scores=, or --scores FILE)")
         return self.candidates
+
+    def labelled(self) -> ImageDataset:
+        """The images, which must be there."""
+        if self.images is None:
+            raise Theta0Error("this searcher trains a supernet on images; give some (images=, or --images NAME)")
+        return self.images
 
     def sample(self, generator: np.random.Generator) -> Any:
         """An allowed architecture, each with the same probability: of the pool, if there is one."""

@@ -5,9 +5,9 @@ is one ranking, how much it raises the number of linear regions is another; each
 sum of ranks, until it has one. Nothing is trained but the last architecture, which is chosen.
 
 The NTK is that of a network of 3 channels and one cell for each resolution; the regions are those of one cell of one
-channel, counted by patches of 3 x 3 pixels. Images are those of the data set ``data``, not augmented; without one,
-pixels are drawn from a normal distribution. All candidates of a round are compared at the same initial parameters and
-on the same images; the official code draws others for each of them.
+channel, counted by patches of 3 x 3 pixels. Images are those of the task, not augmented; without any, pixels are drawn
+from a normal distribution. All candidates of a round are compared at the same initial parameters and on the same
+images; the official code draws others for each of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from theta0 import ops
 from theta0.candidates import Floats
-from theta0.data import ImageDataset, load
+from theta0.data import ImageDataset
 from theta0.errors import Theta0Error
 from theta0.evidence import Evidence
 from theta0.graph import Edge
@@ -34,7 +34,8 @@ from theta0.network.nasbench import GlobalAveragePool
 from theta0.scoring import score
 from theta0.searchers import Search, Task, searchers
 from theta0.space import Skeleton, Space
-from theta0.supernet import MixedCell, Pair, evenly, mix, supernet
+from theta0.supernet import MixedCell, evenly, mix, supernet
+from theta0.supernet.cells import Pair
 from theta0.threads import threads
 
 Active = Mapping[Pair, tuple[str, ...]]
@@ -53,7 +54,6 @@ def tenas(
     task: Task,
     generator: np.random.Generator,
     *,
-    data: str = "",
     kernel: str = "tenas",
     batch: int = 72,
     patches: int = 1000,
@@ -79,8 +79,7 @@ def tenas(
             raise Theta0Error(f"{name} is {least} or more, not {value}")
     active = edges(task.space)
     allowed = _allowed(task, active)
-    images = load(data, part="train").train if data else None
-    probe = Probe(task.space, generator, images, kernel, batch, patches, repeats, reinitialize == "paper")
+    probe = Probe(task.space, generator, task.images, kernel, batch, patches, repeats, reinitialize == "paper")
     left = prune(active, probe, allowed, precision)
     found = _architecture(task.space, [names[0] for names in left.values()])
     (outcome,) = yield [task.proposal(found)]
@@ -186,6 +185,7 @@ class Probe:
     def __call__(self, parts: Sequence[Active]) -> tuple[Floats, Floats]:
         """Condition numbers and numbers of regions, (repeats, parts) each."""
         wide, thin = self._networks()
+        (name,) = self.space.supercells()
         kappas = np.empty((self.repeats, len(parts)))
         regions = np.empty_like(kappas)
         with threads(1):  # these networks are small, and searches run side by side
@@ -196,8 +196,8 @@ class Probe:
                 x, y = self._kernel_batch()
                 patches = self._patch_batches()
                 for place, part in enumerate(parts):
-                    mix(wide, evenly(part))
-                    mix(thin, evenly(part))
+                    mix(wide, {name: evenly(part)})
+                    mix(thin, {name: evenly(part)})
                     kappas[repeat, place] = self._kappa(wide, x, y)
                     regions[repeat, place] = count_regions(thin, patches)
         return kappas, regions
@@ -215,9 +215,9 @@ class Probe:
     def _networks(self) -> tuple[nn.Module, nn.Module]:
         """The network of the NTK, and the one cell of the regions."""
         wide = supernet(self.space, self._data, seed=self._seed(), channels=3, cells=1)
-        (supercell,) = self.space.supercells().values()
+        ((name, supercell),) = self.space.supercells().items()
         with seeded(self._seed()):
-            cell = MixedCell(supercell, lambda edge: ops.build(edge.op, 1))
+            cell = MixedCell(supercell, lambda edge: ops.build(edge.op, 1), name=name)
             head = (nn.BatchNorm2d(1), nn.ReLU(), GlobalAveragePool(), nn.Linear(1, self._data.classes))
             return wide, nn.Sequential(cell, *head)
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from theta0 import space
 from theta0.errors import ParseError, Theta0Error, nearest
@@ -24,6 +24,8 @@ from theta0.space import Choice, Space, Supercell, spaces
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from theta0.ops import Norm
 
 OPERATIONS = (
     "max_pool_3x3",
@@ -49,7 +51,10 @@ class Genotype(NamedTuple):
 
 @dataclass(frozen=True)
 class Skeleton(space.Skeleton):
-    """The stack of cells; ``large`` is the ImageNet stem, ``max_flops`` a limit of multiply-adds to build by."""
+    """The stack of cells; ``large`` is the ImageNet stem, ``max_flops`` a limit of multiply-adds to build by.
+
+    ``pooled``: reduction cells max-pool their inputs, and their operations keep the resolution, as when NASI searches.
+    """
 
     channels: int = 36
     layers: int = 20
@@ -58,6 +63,7 @@ class Skeleton(space.Skeleton):
     affine: bool = True
     track: bool = True
     max_flops: int | None = None
+    pooled: bool = False
 
 
 @spaces.register("darts")
@@ -65,6 +71,7 @@ class DARTS(Space[Genotype]):
     """Architectures are pairs of cells whose output concatenates the nodes."""
 
     name = "darts"
+    identity: ClassVar[frozenset[str]] = frozenset({"skip_connect"})
     title = "DARTS: normal and reduction cell, 7 operations, 4 nodes of 2 inputs"
     skeletons = {
         "cifar": Skeleton(),
@@ -72,6 +79,7 @@ class DARTS(Space[Genotype]):
             shape=(3, 224, 224), classes=1000, channels=46, layers=14, large=True, max_flops=600_000_000
         ),
         "search": Skeleton(channels=16, layers=8, affine=False),
+        "nasi": Skeleton(channels=16, layers=8, affine=False, pooled=True),
     }
     choices = tuple(
         choice
@@ -167,14 +175,31 @@ class DARTS(Space[Genotype]):
         output = INPUTS + NODES
         pairs = {(s, t): OPERATIONS for t in range(INPUTS, output) for s in range(t)}
         collected = {(node, output): ("",) for node in range(INPUTS, output)}
-        return {kind: Supercell(INPUTS, output + 1, {**pairs, **collected}) for kind in KINDS}
+        keeps = dict.fromkeys(range(INPUTS, output), 2)
+        return {kind: Supercell(INPUTS, output + 1, {**pairs, **collected}, keeps=keeps) for kind in KINDS}
+
+    def from_cells(self, cells: Mapping[str, Cell]) -> Genotype:
+        """The two cells."""
+        return Genotype(**cells)
+
+    def supernet(self, skeleton: Skeleton, partial: int = 1) -> nn.Module:
+        """The stack of cells that hold all operations on all edges."""
+        from theta0.network.darts import edge_maker
+        from theta0.supernet.cells import MixedCell
+
+        supercells = self.supercells()
+
+        def make_cell(i: int, channels: int, reduction: bool, norm: Norm) -> nn.Module:
+            kind = "reduce" if reduction else "normal"
+            strided = reduction and not skeleton.pooled
+            make = edge_maker(INPUTS, channels // partial, strided, norm)
+            stride = 2 if strided else 1
+            return MixedCell(supercells[kind], make, name=kind, concat=True, partial=partial, stride=stride)
+
+        return stacked(make_cell, [NODES] * skeleton.layers, skeleton)
 
     def network(self, architecture: Genotype, skeleton: Skeleton) -> nn.Module:
         """The evaluation network, or the search network, by the skeleton."""
-        if skeleton.layers < 3:
-            raise Theta0Error(
-                f"a stack of {skeleton.layers} cells has no place for two reductions; use at least 3 layers"
-            )
         if skeleton.max_flops is not None:
             self._check_flops(architecture, skeleton)
         reductions = (skeleton.layers // 3, 2 * skeleton.layers // 3)
@@ -209,18 +234,33 @@ def make_cell(pairs: Sequence[Sequence[tuple[str, int]]], concat: Sequence[int] 
 
 def stack(cells: Sequence[Cell], skeleton: Skeleton) -> nn.Module:
     """The network of these cells, one after the other; those at a third and two thirds halve the resolution."""
-    from theta0 import ops
-    from theta0.network.darts import DartsNetwork, make_edge_cell
+    from theta0.network.darts import make_edge_cell
 
+    def make_cell(i: int, channels: int, reduction: bool, norm: Norm) -> nn.Module:
+        return make_edge_cell(cells[i], channels, reduction and not skeleton.pooled, norm)
+
+    return stacked(make_cell, [len(cell.into(cell.output)) for cell in cells], skeleton)
+
+
+def stacked(
+    make_cell: Callable[[int, int, bool, Norm], nn.Module], multipliers: Sequence[int], skeleton: Skeleton
+) -> nn.Module:
+    """The network of what ``make_cell`` gives for the number of a cell, its channels and whether it reduces."""
+    from theta0 import ops
+    from theta0.network.darts import DartsNetwork
+
+    if len(multipliers) < 3:
+        raise Theta0Error(f"a stack of {len(multipliers)} cells has no place for two reductions; use at least 3 layers")
     norm = ops.batch_norm(affine=skeleton.affine, track=skeleton.track)
     return DartsNetwork(
-        lambda i, channels, reduction: make_edge_cell(cells[i], channels, reduction, norm),
-        [len(cell.into(cell.output)) for cell in cells],
+        lambda i, channels, reduction: make_cell(i, channels, reduction, norm),
+        multipliers,
         skeleton.shape,
         skeleton.classes,
         skeleton.channels,
         large=skeleton.large,
         auxiliary=skeleton.auxiliary,
+        pooled=skeleton.pooled,
         norm=norm,
     )
 

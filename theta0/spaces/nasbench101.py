@@ -16,7 +16,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,6 +32,8 @@ from theta0.space import Choice, Space, spaces
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from theta0.ops import Norm
 
 OPERATIONS = ("conv3x3-bn-relu", "conv1x1-bn-relu", "maxpool3x3")
 VERTICES, EDGES = 7, 9
@@ -145,19 +147,25 @@ class NASBench101(Space[Cell]):
         It is the first one of the benchmark's enumeration: smallest number of edge bits, then first operations. The
         numbering matters a little, because channels that do not divide are given to the first vertices.
         """
+        number = (0, *self.numbering(architecture), architecture.output)
+        edges = tuple(Edge(number[source], number[target]) for source, target, _ in architecture.edges)
+        ops = tuple(op for _, op in sorted(zip(number[1:-1], architecture.ops, strict=True)))
+        return Cell(1, architecture.nodes, edges, ops)
+
+    def numbering(self, architecture: Cell) -> tuple[int, ...]:
+        """For each inner vertex its number in :meth:`representative`."""
         place = {pair: bit for bit, pair in enumerate(PAIRS)}
-        found: tuple[int, tuple[int, ...]] | None = None
+        found: tuple[int, tuple[int, ...], tuple[int, ...]] | None = None
         labels = [OPERATIONS.index(op) for op in architecture.ops]
         for inner in itertools.permutations(range(1, architecture.nodes - 1)):
             number = (0, *inner, architecture.output)
             bits = [place.get((number[s], number[t])) for s, t, _ in architecture.edges]
             if None not in bits:
                 ops = tuple(label for _, label in sorted(zip(inner, labels, strict=True)))
-                code = (sum(1 << bit for bit in bits if bit is not None), ops)
+                code = (sum(1 << bit for bit in bits if bit is not None), ops, inner)
                 found = code if found is None else min(found, code)
         assert found is not None
-        edges = tuple(Edge(*pair) for pair, bit in place.items() if found[0] >> bit & 1)
-        return Cell(1, architecture.nodes, edges, tuple(OPERATIONS[label] for label in found[1]))
+        return found[2]
 
     def hash(self, architecture: Cell) -> str:
         """The benchmark's hash of a cell, by which its tables are keyed."""
@@ -186,21 +194,27 @@ class NASBench101(Space[Cell]):
 
     def network(self, architecture: Cell, skeleton: Skeleton) -> nn.Module:
         """The benchmark's network."""
-        from theta0 import ops
         from theta0.network.cells import NodeCell
-        from theta0.network.nasbench import nasbench101
 
-        norm = ops.batch_norm(affine=skeleton.affine, track=skeleton.track, momentum=0.003)
         cell = self.representative(architecture)
-        return nasbench101(
-            lambda c_in, c_out: NodeCell(cell, c_in, c_out, norm),
-            skeleton.shape[0],
-            skeleton.classes,
-            skeleton.channels,
-            skeleton.stacks,
-            skeleton.cells,
-            norm,
-        )
+        return stacked(lambda c_in, c_out, norm: NodeCell(cell, c_in, c_out, norm), skeleton)
+
+
+def stacked(make_cell: Callable[[int, int, Norm], nn.Module], skeleton: Skeleton) -> nn.Module:
+    """The benchmark's network of the cells that ``make_cell`` gives for numbers of channels and a normalisation."""
+    from theta0 import ops
+    from theta0.network.nasbench import nasbench101
+
+    norm = ops.batch_norm(affine=skeleton.affine, track=skeleton.track, momentum=0.003)
+    return nasbench101(
+        lambda c_in, c_out: make_cell(c_in, c_out, norm),
+        skeleton.shape[0],
+        skeleton.classes,
+        skeleton.channels,
+        skeleton.stacks,
+        skeleton.cells,
+        norm,
+    )
 
 
 def format_matrix(cell: Cell) -> str:

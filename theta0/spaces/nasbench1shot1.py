@@ -8,7 +8,7 @@ supernet holds them, the NAS-Bench-101 cell does not, so that several architectu
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from theta0 import space
@@ -17,6 +17,7 @@ from theta0.graph import Cell, Edge, live, neighbours
 from theta0.space import Choice, Space, Supercell, spaces
 from theta0.spaces import nasbench101
 from theta0.spaces.nasbench101 import OPERATIONS, format_matrix, parse_matrix
+from theta0.spaces.nasbench101 import Skeleton as NASBench101Skeleton
 
 if TYPE_CHECKING:
     from torch import nn
@@ -101,7 +102,22 @@ class NASBench1Shot1(Space[Cell]):
             for sources in choice.candidates
             for source in sources
         }
-        return {"cell": Supercell(1, inner + 2, pairs, (OPERATIONS,) * inner)}
+        keeps = dict(enumerate(self.parents, start=1))
+        return {"cell": Supercell(1, inner + 2, pairs, (OPERATIONS,) * inner, keeps)}
+
+    def from_cells(self, cells: Mapping[str, Cell]) -> Cell:
+        """The one cell."""
+        return cells["cell"]
+
+    def supernet(self, skeleton: NASBench101Skeleton, partial: int = 1) -> nn.Module:
+        """The NAS-Bench-101 network of cells that hold all vertices, operations and edges."""
+        from theta0.supernet.nodes import MixedNodeCell
+
+        (supercell,) = self.supercells().values()
+        return nasbench101.stacked(
+            lambda c_in, c_out, norm: MixedNodeCell(supercell, c_in, c_out, norm, _parent.numbering, partial=partial),
+            skeleton,
+        )
 
     def network(self, architecture: Cell, skeleton: space.Skeleton) -> nn.Module:
         """The NAS-Bench-101 network of the cell without loose ends."""

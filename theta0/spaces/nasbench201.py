@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
@@ -45,8 +45,9 @@ class NASBench201(Space[Cell]):
     name = "nasbench201"
     title = "NAS-Bench-201: 4-node cell, 5 operations on 6 edges"
     choices = tuple(Choice(f"{source}->{target}", OPERATIONS) for source, target in PAIRS)
-    skeletons = {"paper": Skeleton()}
+    skeletons = {"paper": Skeleton(), "search": Skeleton(affine=False, track=False)}
     zero: ClassVar[frozenset[str]] = frozenset({"none"})
+    identity: ClassVar[frozenset[str]] = frozenset({"skip_connect"})
 
     def __iter__(self) -> Iterator[Cell]:
         """All cells."""
@@ -116,20 +117,38 @@ class NASBench201(Space[Cell]):
         """All operations on all edges."""
         return {"cell": Supercell(1, 4, dict.fromkeys(PAIRS, OPERATIONS))}
 
+    def from_cells(self, cells: Mapping[str, Cell]) -> Cell:
+        """The one cell."""
+        return cells["cell"]
+
+    def supernet(self, skeleton: Skeleton, partial: int = 1) -> nn.Module:
+        """The benchmark's network of cells that hold all operations."""
+        from theta0.supernet.cells import MixedCell
+
+        (supercell,) = self.supercells().values()
+        return self._stacked(lambda make: MixedCell(supercell, make, partial=partial), skeleton, partial)
+
     def network(self, architecture: Cell, skeleton: Skeleton) -> nn.Module:
         """The benchmark's network."""
-        from theta0 import ops
         from theta0.graph import live
         from theta0.network.cells import EdgeCell
+
+        cell = live(architecture, self.zero) if skeleton.live else architecture
+        return self._stacked(lambda make: EdgeCell(cell, make, concat=False), skeleton)
+
+    def _stacked(
+        self, make_cell: Callable[[Callable[[Edge], nn.Module]], nn.Module], skeleton: Skeleton, partial: int = 1
+    ) -> nn.Module:
+        """``make_cell`` gives a cell for a maker of operations."""
+        from theta0 import ops
         from theta0.network.nasbench import nasbench201
 
         norm = ops.batch_norm(affine=skeleton.affine, track=skeleton.track)
-        cell = live(architecture, self.zero) if skeleton.live else architecture
 
-        def make_cell(channels: int) -> nn.Module:
-            return EdgeCell(cell, lambda edge: ops.build(edge.op, channels, norm=norm), concat=False)
+        def make(channels: int) -> nn.Module:
+            return make_cell(lambda edge: ops.build(edge.op, channels // partial, norm=norm))
 
-        return nasbench201(make_cell, skeleton.shape[0], skeleton.classes, skeleton.channels, skeleton.cells, norm)
+        return nasbench201(make, skeleton.shape[0], skeleton.classes, skeleton.channels, skeleton.cells, norm)
 
     def measure(self, architecture: Cell, skeleton: space.Skeleton | str | None = None, **changes: object) -> Measured:
         """As for any space; built once for all cells with the same operations, since all edges keep the shape."""
