@@ -51,6 +51,8 @@ class Objective(ABC, Generic[A]):
     epochs: Sequence[int]
     images: ImageDataset | None = None
     """What it trains on, where it trains: searchers may train on it too."""
+    clock: bool = False
+    """Whether its seconds are those of a clock, so that a searcher's own work takes from the same time."""
 
     @abstractmethod
     def evaluate(self, architecture: A, epochs: int, seconds: float = math.inf) -> Outcome:

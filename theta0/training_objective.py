@@ -33,6 +33,8 @@ class TrainingObjective(Objective[Any]):
     ``validate_every`` epochs it has an accuracy.
     """
 
+    clock = True
+
     def __init__(
         self,
         space: Space[Any] | str,

@@ -98,6 +98,31 @@ def test_other_searchers(searcher: str, tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("searcher", "settings"), [("nasi", {"steps": 3, "batch": 8}), ("gdas", {"search_epochs": 1, "batch": 256})]
+)
+def test_searchers_with_a_supernet(searcher: str, settings: dict[str, object], tmp_path: Path) -> None:
+    supernet = {**settings, "skeleton": ("channels=4", "cells=1")}
+    found = small(tmp_path, searcher=searcher, settings=supernet, random=0, final_epochs=1)
+    with Run.open(found.path) as run:
+        (trial,) = run.trials()
+        assert run.space.format(trial.architecture) == found.architecture
+
+
+def test_a_supernet_takes_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    from theta0.data import split
+    from theta0.searchers import Budget
+    from theta0.searching import run
+    from theta0.training_objective import TrainingObjective
+
+    train, validation = split(load("digits").train, (0.3, 0.7), seed=0)
+    objective = TrainingObjective("nasbench201", train, validation, options={"channels": 4, "cells": 1}, epochs=[1])
+    settings = {"search_epochs": 1000, "batch": 64, "skeleton": ("channels=4", "cells=1")}
+    result = run("random-shared", objective, Budget(evaluations=1, seconds=4.0), settings=settings)
+    assert 0 < result.trials[0].why["search_epochs"] < 1000
+    assert result.own_seconds < 60  # a thousand epochs take longer on any machine
+
+
 def test_a_space_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.conftest import ROOT
 

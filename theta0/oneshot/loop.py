@@ -78,6 +78,8 @@ class Run:
         self.losses: list[Tensor] = []
         self.history: list[Epoch] = []
         self.reason = ""
+        self.cut = ""
+        """How far it came, if it was stopped."""
         self.learner = method.learner(self)
 
     @property
@@ -159,6 +161,9 @@ class Run:
             for _ in range(self.whole - self.done % self.whole):
                 if stop is not None and stop():
                     self._save()
+                    self.cut = (
+                        f"{self.progress:.0%} of {self.method.search_epochs} epochs, which the time did not suffice for"
+                    )
                     return
                 self._step(training, validation)
                 if self.method.checkpoint_every and self.done % self.method.checkpoint_every == 0:
@@ -266,6 +271,8 @@ class Run:
     def note(self) -> str:
         """What a user should know of how it ended: an early stop, or a collapse; empty if there is nothing."""
         parts = [f"stopped after epoch {len(self.history)}: {self.reason}"] if self.reason else []
+        if self.cut:
+            parts.append(f"stopped after {self.cut}; give more time, or lower search_epochs")
         if self.history and self.history[-1].share > 0.5:
             parts.append(
                 f"collapsed: {self.history[-1].share:.0%} of the operations of a cell are skip connections, which "

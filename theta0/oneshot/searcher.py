@@ -20,14 +20,16 @@ def searcher(method: type[Method]) -> Searcher:
     """Trains a supernet by ``method``, and evaluates the architecture that it ends with, which is chosen."""
 
     def search(task: Task, generator: np.random.Generator, **settings: Any) -> Search:
+        stop = task.stop()
         run = Run(task, method(**settings), int(generator.integers(2**62)))
         run.open()
-        run.run()
+        run.run(stop)
         chosen = first_allowed(task, run.method.candidates(run, generator), generator)
-        note, last = run.note(), run.history[-1]
+        note = run.note()
         if note:
             _log.warning("%s: %s", method.__name__, note)
-        proposal = task.proposal(chosen, skips=last.skips, loss=last.loss, search_epochs=len(run.history))
+        why = {"skips": run.history[-1].skips, "loss": run.history[-1].loss} if run.history else {}
+        proposal = task.proposal(chosen, None, search_epochs=len(run.history), **why)
         try:
             (outcome,) = yield [proposal]
         except BudgetSpentError:

@@ -13,6 +13,7 @@ the same seed and the same outcomes give the same search: that is how a search i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -29,6 +30,8 @@ from theta0.space import Space
 if TYPE_CHECKING:
     from theta0.data.dataset import ImageDataset
 
+OWN = 0.5
+"""The share of a budget's seconds that a searcher may spend before its first evaluation: on a supernet, say."""
 _TRIES = 10_000
 """How many draws may miss the limits before they are called impossible."""
 
@@ -100,6 +103,12 @@ class Task:
         if self.candidates is None:
             raise Theta0Error("this searcher chooses from a scored pool; give one (scores=, or --scores FILE)")
         return self.candidates
+
+    def stop(self) -> Callable[[], bool]:
+        """Whether a searcher's own work has taken :data:`OWN` of the seconds, from now on, if they are a clock's."""
+        seconds = self.budget.seconds if self.objective.clock else None
+        start = time.perf_counter()
+        return lambda: seconds is not None and time.perf_counter() - start > OWN * seconds
 
     def labelled(self) -> ImageDataset:
         """The images, which must be there."""

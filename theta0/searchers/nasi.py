@@ -55,7 +55,8 @@ def nasi(
         content = checkpoints.read(path)
         checkpoints.check_identity(path, content["identity"], search.identity())
         search.load(content["state"])
-    while len(search.traces) < steps:
+    stop = task.stop()
+    while len(search.traces) < steps and not (search.traces and stop()):
         search.step()
         if path is not None:
             checkpoints.write(path, {"identity": search.identity(), "state": search.state()})
