@@ -22,7 +22,7 @@ PAGES = [
     "docs/tables.md",
     "docs/theory.md",
 ]
-SMALL = "--evaluations 1 --pool 8 --epochs 1 --final-epochs 1 --random 1 --options channels=4,cells=1"
+SMALL = "--evaluations 1 --pool 8 --epochs 1 --final-epochs 1 --random 1"
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -53,7 +53,8 @@ def test_commands(
     commands = [line for line in commands if line.startswith("theta0 ") and "get" not in line and "photos/" not in line]
     commands = [line for line in commands if not line.startswith("theta0 watch")]  # it serves until it is stopped
     commands = [line.replace("--pool 100", "--pool 4") for line in commands]
-    commands = [re.sub("^theta0 search( #.*)?", f"theta0 search {SMALL} ", line) for line in commands]
+    thin = {line: "" if "--space" in line else " --options channels=4,cells=1" for line in commands}
+    commands = [re.sub(r"^theta0 search\b", f"theta0 search {SMALL}{thin[line]}", line) for line in commands]
     assert commands
     for command in commands:
         assert main(shlex.split(command, comments=True)[1:]) == 0, command
