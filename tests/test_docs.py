@@ -26,7 +26,8 @@ SMALL = "--evaluations 1 --pool 8 --epochs 1 --final-epochs 1 --random 1"
 
 
 def blocks(page: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^```(\w*)\n(.*?)^```", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    return [block for said, block in found if said == language]
 
 
 @pytest.mark.parametrize("page", PAGES)
