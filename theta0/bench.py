@@ -164,6 +164,11 @@ class Bench:
         for axis, scale in zip(axes, ("linear", "log"), strict=True):
             for name, (grid, mean, deviation) in curves.items():
                 figure.band(axis, grid, mean, deviation / math.sqrt(len(self.of(name))), name)
+            for name in self.names:
+                if name not in curves:  # at no cost, and perhaps below what is shown: its number stands in the legend
+                    value = float(self.accuracies(name, self.dataset).mean())
+                    label = f"{name}, untrained: {value:.2f}"
+                    axis.axhline(value, color="0.7", linestyle=":", linewidth=1.6, label=label)
             axis.axhline(self.optimum(self.dataset), color="0.4", linestyle="--", linewidth=1, label="optimum")
             axis.set_xscale(scale)
             figure.plain(axis)

@@ -134,6 +134,8 @@ class _Loop:
         self.trials: list[Trial] = []
         self.own = 0.0
         self.failures = 0
+        self.refused = "the searcher asked for none"
+        """Why an evaluation was not begun."""
 
     def run(self) -> Result:
         answer: list[Outcome] | BudgetSpentError | None = None
@@ -154,13 +156,13 @@ class _Loop:
             try:
                 answer = [self._evaluate(proposal) for proposal in proposals]
             except BudgetSpentError as spent:
-                answer = spent
+                answer, self.refused = spent, str(spent)
 
     def _result(self, chosen: Any, start: float) -> Result:
         self.own += time.perf_counter() - start
         chosen = incumbent(self.trials) if chosen is None else chosen
         if chosen is None:
-            reason = self.trials[-1].note if self.trials else "the budget allows none"
+            reason = self.trials[-1].note if self.trials else self.refused
             raise Theta0Error(f"the search ended without a single evaluation that succeeded: {reason}")
         return Result(chosen, self.trials, self.own)
 
@@ -173,8 +175,11 @@ class _Loop:
         if self.budget.evaluations is not None and number >= self.budget.evaluations:
             raise BudgetSpentError(f"{number} evaluations are spent")
         most = math.inf if self.budget.seconds is None else self.budget.seconds
-        if spent >= most or spent + (self.objective.cost(architecture, epochs) or 0) > most:
-            raise BudgetSpentError(f"{spent:.0f} of {most} seconds are spent")
+        cost = self.objective.cost(architecture, epochs) or 0
+        if spent >= most or spent + cost > most:
+            raise BudgetSpentError(
+                f"{spent:.0f} of {most:g} seconds are spent, and a training of {epochs} epochs takes {cost:.0f}"
+            )
         if number < len(self.record):
             known = self.record[number]
             if (known.architecture, known.epochs) != (architecture, epochs):
