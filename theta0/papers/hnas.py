@@ -314,7 +314,7 @@ def _ablation(
     if variants - there:
         lacking = ", ".join(sorted(variant.removeprefix("-") for variant in variants - there))
         notes.append(
-            f"Left out, for their scores do not come with theta0: {lacking}. benchmarks/ablations.py makes them."
+            f"Left out, as their scores do not come with theta0: {lacking}; benchmarks/ablations.py makes them."
         )
     return Report(title, rows, notes)
 
