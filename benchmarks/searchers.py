@@ -55,6 +55,8 @@ MODES: dict[str, tuple[str, dict[str, Any]]] = {
     "without the gain of large networks": ("hnas", {"gain": 0.0}),
     "without the architecture's choices": ("hnas", {"encoding": 0.0}),
     "one score as the prior: synflow": ("hnas", {"ranking": ("synflow",)}),
+    "kappa in the prior": ("hnas", {"ranking": ("flops", "synflow", "jacob_cov", "kappa")}),
+    "flops and naswot as the prior": ("hnas", {"ranking": ("flops", "naswot")}),
     "nine scores": (
         "hnas",
         {"scores": ("flops", "synflow", "naswot", "jacob_cov", "kappa", "snip", "grasp", "trace", "fisher")},
@@ -135,7 +137,7 @@ def halves(table: Table, other: Table, seeds: int) -> Iterator[tuple[str, str]]:
     for label, (name, settings) in MODES.items():
         for place, kept in (("first half", first[side]), ("second half", first[~side]), ("nasbench101", None)):
             numbers = []
-            for evaluations in (10, 20):
+            for evaluations in (3, 10, 20):
                 beaten = []
                 for dataset, data in DATA.items() if kept is not None else (("cifar10", ""),):
                     for seed in range(seeds):
@@ -158,7 +160,7 @@ def halves(table: Table, other: Table, seeds: int) -> Iterator[tuple[str, str]]:
                         reached = accuracy[within.row(result.chosen)]
                         beaten.append(100 * np.mean(accuracy[within.rows(given.architectures)] > reached))
                 numbers.append(f"{np.mean(beaten):.2f}")
-            yield f"halves: {label}, {place}", " / ".join(numbers) + " after 10 / 20 trainings"
+            yield f"halves: {label}, {place}", " / ".join(numbers) + " after 3 / 10 / 20 trainings"
 
 
 Ask = Callable[[], tuple[float, float]]
@@ -266,7 +268,11 @@ def main() -> None:
     }
     for name, made in parts.items():
         if given.part in (name, "all"):
-            save(f"searchers-{name}", dict(made()))
+            figures = {}
+            for label, value in made():
+                print(f"{label}: {value}", file=sys.stderr, flush=True)  # hours lie between the first and the last
+                figures[label] = value
+            save(f"searchers-{name}", figures)
 
 
 if __name__ == "__main__":

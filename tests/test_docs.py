@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import ROOT
 from theta0.cli import main
 
-PAGES = ["README.md", "docs/tutorial.md", "docs/scores.md", "docs/tables.md"]
+PAGES = ["README.md", "docs/tutorial.md", "docs/scores.md", "docs/tables.md", "docs/searchers.md"]
 
 
 def blocks(page: str, language: str) -> list[str]:

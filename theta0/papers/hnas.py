@@ -311,6 +311,7 @@ def _ablation(
         f"{len(common):,} cells: a correlation of 0.7 has a deviation of about {deviation:.2f}; differences between "
         "rows, which share the cells, are known better. The main tables' settings were scored on other images."
     ]
+    notes = notes if rows else []
     if variants - there:
         lacking = ", ".join(sorted(variant.removeprefix("-") for variant in variants - there))
         notes.append(
