@@ -171,14 +171,14 @@ class Bench:
                     axis.axhline(value, color="0.7", linestyle=":", linewidth=1.6, label=label)
             axis.axhline(self.optimum(self.dataset), color="0.4", linestyle="--", linewidth=1, label="optimum")
             axis.set_xscale(scale)
-            figure.plain(axis)
             axis.set_xlabel("cost of training (s)")
             axis.set_ylabel(f"{self.dataset}: {self.measure} (%)")
             shown = np.concatenate([mean[grid > most / 8] for grid, mean, _ in curves.values()])
             if np.isfinite(shown).any():
                 low, high = float(np.nanmin(shown)), self.optimum(self.dataset)
                 axis.set_ylim(low - 0.1 * (high - low + 0.1), high + 0.1 * (high - low + 0.1))
-        axes[0].legend(fontsize=8)
+            figure.plain(axis)
+        axes[0].legend(fontsize=8, title="mean and its standard error", title_fontsize=8)
         return figure.save(drawing, stem)
 
 
@@ -260,10 +260,11 @@ def _one(work: _Work, name: str, seed: int) -> Run:
     result = run(name, objective, work.budget, seed=seed, scores=work.pool, settings=work.settings.get(name))
     steps: list[tuple[float, int]] = []
     for count in range(1, len(result.trials) + 1):
-        best = incumbent(result.trials[:count])
+        said = result.choices[count] if count < len(result.trials) else result.chosen
+        best = incumbent(result.trials[:count]) if said is None else said
         if best is not None and (not steps or steps[-1][1] != objective.table.row(best)):
             steps.append((result.trials[count - 1].spent, objective.table.row(best)))
     row = objective.table.row(result.chosen)
-    if not steps or steps[-1][1] != row:
+    if not steps:
         steps.append((result.seconds, row))
     return Run(name, seed, row, result.seconds, len(result.trials), result.own_seconds, steps)

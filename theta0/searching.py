@@ -59,6 +59,8 @@ class Result:
     trials: list[Trial]
     own_seconds: float
     """What the searcher itself took."""
+    choices: list[Any] = field(default_factory=list)
+    """Before each trial, what the searcher would have chosen by a rule of its own; None where it said nothing."""
 
     @property
     def seconds(self) -> float:
@@ -132,6 +134,7 @@ class _Loop:
         self.search, self.objective, self.budget, self.on_trial = search, objective, budget, on_trial
         self.record = record
         self.trials: list[Trial] = []
+        self.choices: list[Any] = []
         self.own = 0.0
         self.failures = 0
         self.refused = "the searcher asked for none"
@@ -164,11 +167,11 @@ class _Loop:
         if chosen is None:
             reason = self.trials[-1].note if self.trials else self.refused
             raise Theta0Error(f"the search ended without a single evaluation that succeeded: {reason}")
-        return Result(chosen, self.trials, self.own)
+        return Result(chosen, self.trials, self.own, self.choices)
 
     def _evaluate(self, proposal: Proposal) -> Outcome:
         number, spent = len(self.trials), self.trials[-1].spent if self.trials else 0.0
-        architecture, epochs, why = proposal
+        architecture, epochs, why, choice = proposal
         if epochs not in self.objective.epochs:
             known_epochs = ", ".join(map(str, self.objective.epochs))
             raise Theta0Error(f"the searcher asks for trainings of {epochs} epochs; there are those of {known_epochs}")
@@ -188,6 +191,7 @@ class _Loop:
                     f"for {architecture}, {epochs}; the record is of another search, seed or version"
                 )
             self.trials.append(known)
+            self.choices.append(choice)
             return known.outcome
         start = time.perf_counter()
         try:
@@ -199,6 +203,7 @@ class _Loop:
         total = spent + outcome.seconds
         trial = Trial(number, architecture, epochs, outcome.value, outcome.seconds, total, outcome.note, dict(why))
         self.trials.append(trial)
+        self.choices.append(choice)
         if self.on_trial is not None:
             self.on_trial(trial)
         if self.failures >= _FAILURES:
