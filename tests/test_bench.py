@@ -91,6 +91,21 @@ def test_limits_hold_for_the_optimum_too() -> None:
     assert found.optimum("cifar10") == table().test("cifar10", 200)[rows].max()
 
 
+def test_what_draws_nothing_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from theta0 import bench as module
+
+    asked: list[tuple[str, int]] = []
+
+    def counted(name: str, *arguments: Any, seed: int, **more: Any) -> Any:
+        asked.append((name, seed))
+        return run(name, *arguments, seed=seed, **more)
+
+    monkeypatch.setattr(module, "run", counted)
+    found = compared(["hnas", "zerocost"])
+    assert sorted(asked) == [("hnas", 0), ("random", 0), ("random", 1), ("random", 2), ("zerocost", 0)]
+    assert [one.seed for one in found.of("hnas")] == [0, 1, 2]
+
+
 def test_processes_change_nothing() -> None:
     alone, shared = compared(seeds=2), compared(seeds=2, processes=2)
     for one, other in zip(alone.runs, shared.runs, strict=True):

@@ -9,11 +9,13 @@ Random search and the optimum always stand beside. Test accuracy is read here, a
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TextIO
@@ -44,6 +46,8 @@ class Run:
     own_seconds: float
     steps: list[tuple[float, int]]
     """(seconds spent, row of the incumbent)."""
+    drawn: bool = True
+    """Whether anything was drawn: otherwise it is that of every seed."""
 
 
 @dataclass
@@ -211,13 +215,13 @@ def bench(
     objective = TableObjective(table, dataset, epochs=epochs, limits=limits)
     pool = Candidates.of(scores, objective.space) if isinstance(scores, PoolScores) else scores
     work = _Work(objective, pool, budget, dict(settings or {}))
-    tasks = [(name, seed) for name in wanted for seed in range(seeds)]
-    runs = []
-    for done, one in enumerate(_results(work, tasks, processes), start=1):
+    runs: list[Run] = []
+    for one in _results(work, wanted, seeds, processes):
         runs.append(one)
         if progress is not None:
-            end = "\n" if done == len(tasks) else ""
-            print(f"\r{done} of {len(tasks)} searches, {one.searcher:<16}", end=end, file=progress, flush=True)
+            total = len(wanted) * seeds
+            end = "\n" if len(runs) == total else ""
+            print(f"\r{len(runs)} of {total} searches, {one.searcher:<16}", end=end, file=progress, flush=True)
     order = {name: place for place, name in enumerate(wanted)}
     runs.sort(key=lambda one: (order[one.searcher], one.seed))
     return Bench(table, dataset, budget, runs, dict(limits or {}))
@@ -233,13 +237,22 @@ class _Work:
     settings: dict[str, Mapping[str, Any]]
 
 
-def _results(work: _Work, tasks: list[tuple[str, int]], processes: int) -> Iterator[Run]:
-    if processes == 1:
-        for name, seed in tasks:
-            yield _one(work, name, seed)
-        return
-    with ProcessPoolExecutor(processes, get_context("spawn"), _start, (work,)) as pool:
-        yield from pool.map(_task, tasks)
+def _results(work: _Work, names: list[str], seeds: int, processes: int) -> Iterator[Run]:
+    """The first seed of each searcher; then the others, of those that draw anything."""
+    with contextlib.ExitStack() as stack:
+        search: Callable[[list[tuple[str, int]]], Iterable[Run]]
+        if processes == 1:
+            search = functools.partial(map, lambda task: _one(work, *task))
+        else:
+            pool = stack.enter_context(ProcessPoolExecutor(processes, get_context("spawn"), _start, (work,)))
+            search = functools.partial(pool.map, _task)
+        same = []
+        for one in search([(name, 0) for name in names]):
+            yield one
+            if not one.drawn:
+                same.append(one.searcher)
+                yield from (replace(one, seed=seed) for seed in range(1, seeds))
+        yield from search([(name, seed) for name in names if name not in same for seed in range(1, seeds)])
 
 
 _work: _Work | None = None
@@ -267,4 +280,4 @@ def _one(work: _Work, name: str, seed: int) -> Run:
     row = objective.table.row(result.chosen)
     if not steps:
         steps.append((result.seconds, row))
-    return Run(name, seed, row, result.seconds, len(result.trials), result.own_seconds, steps)
+    return Run(name, seed, row, result.seconds, len(result.trials), result.own_seconds, steps, result.drawn)

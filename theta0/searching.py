@@ -14,7 +14,7 @@ import inspect
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,8 @@ class Result:
     """What the searcher itself took."""
     choices: list[Any] = field(default_factory=list)
     """Before each trial, what the searcher would have chosen by a rule of its own; None where it said nothing."""
+    drawn: bool = True
+    """Whether the searcher drew random numbers; if it did not, every seed gives this search."""
 
     @property
     def seconds(self) -> float:
@@ -116,8 +118,11 @@ def run(
         if not kept.any():
             raise Theta0Error(f"none of the {len(kept):,} architectures of the pool is within the limits; raise them")
         pool = pool if kept.all() else pool.select(kept)
-    search = made(Task(objective, budget, pool), np.random.default_rng(seed), **settings)
-    return _Loop(search, objective, budget, list(trials), on_trial).run()
+    generator = np.random.default_rng(seed)
+    before = generator.bit_generator.state
+    search = made(Task(objective, budget, pool), generator, **settings)
+    result = _Loop(search, objective, budget, list(trials), on_trial).run()
+    return replace(result, drawn=generator.bit_generator.state != before)
 
 
 class _Loop:
