@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,12 +9,15 @@ import pytest
 from scipy.stats import norm
 
 from tests.searchers.small import objective, scores, space, table
+from theta0 import tables
 from theta0.candidates import Candidates
 from theta0.errors import Theta0Error
-from theta0.objective import Outcome
+from theta0.objective import Outcome, TableObjective
+from theta0.pool import shipped
 from theta0.searchers import Budget, Task
 from theta0.searchers.consensus import normal, one_hot
 from theta0.searching import Result, run
+from theta0.tables import Table
 
 POOL = Candidates.of(scores(), space)
 RANKING = ("flops", "synflow", "jacob_cov")
@@ -93,3 +98,30 @@ def test_without_the_architecture_s_own_choices() -> None:
 def test_scores_that_are_not_there() -> None:
     with pytest.raises(Theta0Error, match="the pool has no score 'sniip'; did you mean snip"):
         searched(scores=("sniip",))
+
+
+@cache
+def real(path: Path) -> Table:
+    return tables.load(path)
+
+
+@pytest.mark.parametrize("dataset", ["cifar10", "cifar100", "imagenet16"])
+@pytest.mark.parametrize("seconds", [1500.0, 3000.0])
+def test_what_it_reaches_on_nasbench201(dataset: str, seconds: float, shared: Path) -> None:
+    """docs/searchers.md says the same."""
+    whole = real(shared / "nb201.parquet")
+    pool = Candidates.of(shipped("nasbench201", dataset), space)
+    result = run("hnas", TableObjective(whole, dataset, epochs=[12]), Budget(seconds=seconds), scores=pool)
+    row = whole.row(result.chosen)
+    reached = [round(float(whole.test(one, 200, row)), 2) for one in whole.datasets]
+    # On ImageNet16-120 1,500 s are one training: nothing can be learned there.
+    alone = (dataset, seconds) == ("imagenet16", 1500.0)
+    assert reached == ([93.76, 71.11, 41.44] if alone else [94.36, 73.51, 46.34])
+
+
+def test_what_can_be_reached_on_nasbench201(shared: Path) -> None:
+    whole = real(shared / "nb201.parquet")
+    tests = np.stack([whole.test(one, 200) for one in ("cifar10", "cifar100", "imagenet16")], axis=1)
+    assert not (tests >= (94.36, 73.4, 46.4)).all(axis=1).any()
+    assert (tests >= (94.30, 73.0, 46.3)).all(axis=1).sum() == 3
+    assert whole.seconds("imagenet16", 12)[tests[:, 2] >= 46.3].min() > 1500 / 2
