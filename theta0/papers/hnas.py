@@ -490,12 +490,15 @@ def figure_4(given: Given) -> Report:
         top.plot(centres, means, "k--", linewidth=1)
         top.set(xlabel=score, ylabel="test error (%)", xscale="log", ylim=(5, 25))
         bottom.bar(range(1, 21), inside, color=figure.COLOURS[1])
-        bottom.set(xlabel=f"bin of {score}", ylabel="Spearman of kappa, error")
+        bottom.set(xlabel=f"bin of {score}", ylabel="Spearman of kappa, error", ylim=(-0.5, 1))
         figure.plain(top)
         rows.append(Row(f"{score}: bin of the least mean error, of 20", None, float(np.argmin(means) + 1)))
         rows.append(Row(f"{score}: mean Spearman of kappa and error within bins", None, float(np.mean(inside))))
     paths = figure.save(drawing, _folder(given) / "hnas-figure-4")
-    notes = ["The paper shows a least error inside the range, not at its end, and positive correlations with kappa."]
+    notes = [
+        "Lines: 5 to 95 % of a bin; dashed: its mean.",
+        "The paper shows a least error inside the range, not at its end, and positive correlations with kappa.",
+    ]
     return Report("HNAS, Figure 4: the trade-off and kappa", rows, notes, paths)
 
 
