@@ -168,6 +168,8 @@ def test_global_state_is_left_as_found(name: str) -> None:
 
 @pytest.mark.parametrize("fails", ["never", "by NaN"])
 def test_a_search_goes_on_after_a_cut(name: str, fails: str) -> None:
+    if fails != "never" and len(search(name).trials) == 1:
+        return  # its only training fails, and there is nothing to go on with: see test_failed_trials_are_survived
     whole = search(name, Watched(fails=fails), seed=3)
     for cut in sorted({1, 6, len(whole.trials)}):
         record = whole.trials[:cut]
