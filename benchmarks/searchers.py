@@ -1,17 +1,22 @@
-"""HNAS and its rivals on NAS-Bench-201: the paper's protocol and its details, all searchers at two budgets, and whether
-what was chosen on one half of the cells holds on the other half.
+"""HNAS and its rivals on NAS-Bench-201: the paper's protocol and its details, all searchers at two budgets, whether
+what was chosen on one half of the cells holds on the other half, and what the searchers themselves take.
 
     python benchmarks/searchers.py --nasbench201 FILE --nasbench101 FILE --seeds 50 --processes 2 --part all
 
 The halves are of isomorphism groups, so that no cell of one is a copy of a cell of the other. There a seed is a random
 70 % of a half's cells (one of each group), since some searchers draw nothing. `hnas`'s defaults were chosen on the
 first half and on NAS-Bench-101.
+
+The part `overhead` puts two packages beside ours, where they are installed: bayesian-optimization, which the official
+HNAS uses, and optuna. Both choose mu and nu; the pool, the objective and the look-ups are the same for all.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -25,8 +30,8 @@ from theta0.bench import Bench, bench
 from theta0.candidates import Candidates
 from theta0.objective import TableObjective
 from theta0.pool import shipped
-from theta0.searchers import Budget
-from theta0.searchers.hnas import OFFICIAL
+from theta0.searchers import Budget, Search, Task
+from theta0.searchers.hnas import OFFICIAL, Terms
 from theta0.searching import run
 from theta0.space import get_space
 from theta0.tables.table import Table
@@ -50,6 +55,8 @@ MODES: dict[str, tuple[str, dict[str, Any]]] = {
     "without the gain of large networks": ("hnas", {"gain": 0.0}),
     "without the architecture's choices": ("hnas", {"encoding": 0.0}),
     "one score as the prior: synflow": ("hnas", {"ranking": ("synflow",)}),
+    "kappa in the prior": ("hnas", {"ranking": ("flops", "synflow", "jacob_cov", "kappa")}),
+    "flops and naswot as the prior": ("hnas", {"ranking": ("flops", "naswot")}),
     "nine scores": (
         "hnas",
         {"scores": ("flops", "synflow", "naswot", "jacob_cov", "kappa", "snip", "grasp", "trace", "fisher")},
@@ -130,7 +137,7 @@ def halves(table: Table, other: Table, seeds: int) -> Iterator[tuple[str, str]]:
     for label, (name, settings) in MODES.items():
         for place, kept in (("first half", first[side]), ("second half", first[~side]), ("nasbench101", None)):
             numbers = []
-            for evaluations in (10, 20):
+            for evaluations in (3, 10, 20):
                 beaten = []
                 for dataset, data in DATA.items() if kept is not None else (("cifar10", ""),):
                     for seed in range(seeds):
@@ -153,7 +160,95 @@ def halves(table: Table, other: Table, seeds: int) -> Iterator[tuple[str, str]]:
                         reached = accuracy[within.row(result.chosen)]
                         beaten.append(100 * np.mean(accuracy[within.rows(given.architectures)] > reached))
                 numbers.append(f"{np.mean(beaten):.2f}")
-            yield f"halves: {label}, {place}", " / ".join(numbers) + " after 10 / 20 trainings"
+            yield f"halves: {label}, {place}", " / ".join(numbers) + " after 3 / 10 / 20 trainings"
+
+
+Ask = Callable[[], tuple[float, float]]
+Tell = Callable[[float, float, float], None]
+
+
+def by_bayes_opt(seed: int) -> tuple[Ask, Tell]:
+    """A Gaussian process with a Matern-5/2 kernel and expected improvement, as in the official code."""
+    package = importlib.import_module("bayes_opt")
+    ei = importlib.import_module("bayes_opt.acquisition").ExpectedImprovement(xi=0.0)
+    model = package.BayesianOptimization(
+        None, {"power": (-4.0, 0.0), "t": (0.0, 1.0)}, acquisition_function=ei, random_state=seed, verbose=0
+    )
+
+    def ask() -> tuple[float, float]:
+        point = model.suggest()
+        return float(point["power"]), float(point["t"])
+
+    def tell(power: float, t: float, value: float) -> None:
+        model.register({"power": power, "t": t}, value)
+
+    return ask, tell
+
+
+def by_optuna(seed: int, sampler: str) -> tuple[Ask, Tell]:
+    """Its tree of Parzen estimators or its Gaussian process, by ask and tell."""
+    optuna = importlib.import_module("optuna")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(direction="maximize", sampler=getattr(optuna.samplers, sampler)(seed=seed))
+    asked: list[Any] = []
+
+    def ask() -> tuple[float, float]:
+        asked.append(study.ask())
+        return asked[-1].suggest_float("power", -4.0, 0.0), asked[-1].suggest_float("t", 0.0, 1.0)
+
+    def tell(power: float, t: float, value: float) -> None:
+        study.tell(asked[-1], value)
+
+    return ask, tell
+
+
+def two_weights(made: Callable[[int], tuple[Ask, Tell]]) -> Callable[..., Search]:
+    """HNAS's search over mu and nu with another package's optimizer."""
+
+    def searcher(task: Task, generator: np.random.Generator) -> Search:
+        pool = task.pool()
+        terms = Terms(pool, "trace", "kappa", absolute=False, signed=False, scale=None)
+        ask, tell = made(int(generator.integers(2**31)))
+        done: list[int] = []
+        while True:
+            power, t = ask()
+            value = terms.value(10**power, t)
+            value[done] = np.inf
+            done.append(int(np.argmin(value)))
+            (outcome,) = yield [task.proposal(pool.architectures[done[-1]])]
+            tell(power, t, outcome.value)
+
+    return searcher
+
+
+def overhead(table: Table, seeds: int) -> Iterator[tuple[str, str]]:
+    """Seconds that a searcher itself takes for 20 evaluations, without the table's look-ups."""
+    pool = pool_of("nasbench201", "cifar10")
+    objective = TableObjective(table, "cifar10", epochs=[12])
+    contenders: dict[str, tuple[Any, dict[str, Any]]] = {
+        "hnas": ("hnas", {}),
+        "hnas-paper": ("hnas-paper", {}),
+        "hnas-paper, official": ("hnas-paper", OFFICIAL),
+        "robot": ("robot", {}),
+        "bayesian-optimization": (two_weights(by_bayes_opt), {}),
+        "optuna, TPE": (two_weights(lambda seed: by_optuna(seed, "TPESampler")), {}),
+        "optuna, GP": (two_weights(lambda seed: by_optuna(seed, "GPSampler")), {}),
+    }
+    for label, (searcher, settings) in contenders.items():
+        own, cores, reached = [], [], []
+        try:
+            for seed in range(seeds + 1):  # the first one imports, and is told apart
+                start = time.process_time()
+                result = run(searcher, objective, Budget(20), seed=seed, scores=pool, settings=settings)
+                cores.append(time.process_time() - start)
+                own.append(result.own_seconds)
+                reached.append(float(table.test("cifar10", 200, table.row(result.chosen))))
+        except ModuleNotFoundError as error:
+            yield f"overhead: {label}", f"not measured: {error}"
+            continue
+        used, clock = f"{np.mean(cores[1:]):.2f} s of a core, at most {max(cores[1:]):.2f}", float(np.mean(own[1:]))
+        numbers = f"{used}; {clock:.2f} s by the clock"
+        yield f"overhead: {label}", f"{numbers}; {cores[0]:.2f} s with imports; CIFAR-10 {np.mean(reached[1:]):.2f}"
 
 
 def main() -> None:
@@ -163,17 +258,22 @@ def main() -> None:
     options.add_argument("--nasbench101", required=True)
     options.add_argument("--seeds", type=int, default=50)
     options.add_argument("--processes", type=int, default=1)
-    options.add_argument("--part", choices=["all", "protocol", "rivals", "halves"], default="all")
+    options.add_argument("--part", choices=["all", "protocol", "rivals", "halves", "overhead"], default="all")
     given = options.parse_args()
     table, other = tables.load(given.nasbench201), tables.load(given.nasbench101)
     parts: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
         "protocol": lambda: protocol(table, given.seeds, given.processes),
         "rivals": lambda: rivals(table, given.seeds, given.processes),
         "halves": lambda: halves(table, other, min(given.seeds, 8)),
+        "overhead": lambda: overhead(table, min(given.seeds, 10)),
     }
     for name, made in parts.items():
         if given.part in (name, "all"):
-            save(f"searchers-{name}", dict(made()))
+            figures = {}
+            for label, value in made():
+                print(f"{label}: {value}", file=sys.stderr, flush=True)  # hours lie between the first and the last
+                figures[label] = value
+            save(f"searchers-{name}", figures)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ PAGES = [
     "docs/search.md",
     "docs/scores.md",
     "docs/supernets.md",
+    "docs/searchers.md",
     "docs/tables.md",
     "docs/theory.md",
 ]

@@ -9,11 +9,13 @@ Random search and the optimum always stand beside. Test accuracy is read here, a
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -47,6 +49,8 @@ class Run:
     own_seconds: float
     steps: list[tuple[float, int]]
     """(seconds spent, row of the incumbent)."""
+    drawn: bool = True
+    """Whether anything was drawn: otherwise it is that of every seed."""
 
 
 @dataclass
@@ -167,16 +171,21 @@ class Bench:
         for axis, scale in zip(axes, ("linear", "log"), strict=True):
             for name, (grid, mean, deviation) in curves.items():
                 figure.band(axis, grid, mean, deviation / math.sqrt(len(self.of(name))), name)
+            for name in self.names:
+                if name not in curves:  # at no cost, and perhaps below what is shown: its number stands in the legend
+                    value = float(self.accuracies(name, self.dataset).mean())
+                    label = f"{name}, untrained: {value:.2f}"
+                    axis.axhline(value, color="0.7", linestyle=":", linewidth=1.6, label=label)
             axis.axhline(self.optimum(self.dataset), color="0.4", linestyle="--", linewidth=1, label="optimum")
             axis.set_xscale(scale)
-            figure.plain(axis)
             axis.set_xlabel("cost of training (s)")
             axis.set_ylabel(f"{self.dataset}: {self.measure} (%)")
             shown = np.concatenate([mean[grid > most / 8] for grid, mean, _ in curves.values()])
             if np.isfinite(shown).any():
                 low, high = float(np.nanmin(shown)), self.optimum(self.dataset)
                 axis.set_ylim(low - 0.1 * (high - low + 0.1), high + 0.1 * (high - low + 0.1))
-        axes[0].legend(fontsize=8)
+            figure.plain(axis)
+        axes[0].legend(fontsize=8, title="mean and its standard error", title_fontsize=8)
         return figure.save(drawing, stem)
 
 
@@ -211,13 +220,13 @@ def bench(
     objective = TableObjective(table, dataset, epochs=epochs, limits=limits)
     pool = Candidates.of(scores, objective.space) if isinstance(scores, PoolScores) else scores
     work = _Work(objective, pool, images, budget, dict(settings or {}))
-    tasks = [(name, seed) for name in wanted for seed in range(seeds)]
-    runs = []
-    for done, one in enumerate(_results(work, tasks, processes), start=1):
+    runs: list[Run] = []
+    for one in _results(work, wanted, seeds, processes):
         runs.append(one)
         if progress is not None:
-            end = "\n" if done == len(tasks) else ""
-            print(f"\r{done} of {len(tasks)} searches, {one.searcher:<16}", end=end, file=progress, flush=True)
+            total = len(wanted) * seeds
+            end = "\n" if len(runs) == total else ""
+            print(f"\r{len(runs)} of {total} searches, {one.searcher:<16}", end=end, file=progress, flush=True)
     order = {name: place for place, name in enumerate(wanted)}
     runs.sort(key=lambda one: (order[one.searcher], one.seed))
     return Bench(table, dataset, budget, runs, dict(limits or {}))
@@ -234,13 +243,22 @@ class _Work:
     settings: dict[str, Mapping[str, Any]]
 
 
-def _results(work: _Work, tasks: list[tuple[str, int]], processes: int) -> Iterator[Run]:
-    if processes == 1:
-        for name, seed in tasks:
-            yield _one(work, name, seed)
-        return
-    with ProcessPoolExecutor(processes, get_context("spawn"), _start, (work,)) as pool:
-        yield from pool.map(_task, tasks)
+def _results(work: _Work, names: list[str], seeds: int, processes: int) -> Iterator[Run]:
+    """The first seed of each searcher; then the others, of those that draw anything."""
+    with contextlib.ExitStack() as stack:
+        search: Callable[[list[tuple[str, int]]], Iterable[Run]]
+        if processes == 1:
+            search = functools.partial(map, lambda task: _one(work, *task))
+        else:
+            pool = stack.enter_context(ProcessPoolExecutor(processes, get_context("spawn"), _start, (work,)))
+            search = functools.partial(pool.map, _task)
+        same = []
+        for one in search([(name, 0) for name in names]):
+            yield one
+            if not one.drawn:
+                same.append(one.searcher)
+                yield from (replace(one, seed=seed) for seed in range(1, seeds))
+        yield from search([(name, seed) for name in names if name not in same for seed in range(1, seeds)])
 
 
 _work: _Work | None = None
@@ -262,10 +280,11 @@ def _one(work: _Work, name: str, seed: int) -> Run:
     result = run(name, objective, work.budget, seed=seed, scores=work.pool, images=work.images, settings=settings)
     steps: list[tuple[float, int]] = []
     for count in range(1, len(result.trials) + 1):
-        best = incumbent(result.trials[:count])
+        said = result.choices[count] if count < len(result.trials) else result.chosen
+        best = incumbent(result.trials[:count]) if said is None else said
         if best is not None and (not steps or steps[-1][1] != objective.table.row(best)):
             steps.append((result.trials[count - 1].spent, objective.table.row(best)))
     row = objective.table.row(result.chosen)
-    if not steps or steps[-1][1] != row:
+    if not steps:
         steps.append((result.seconds, row))
-    return Run(name, seed, row, result.seconds, len(result.trials), result.own_seconds, steps)
+    return Run(name, seed, row, result.seconds, len(result.trials), result.own_seconds, steps, result.drawn)

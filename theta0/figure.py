@@ -15,6 +15,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7
 MARKERS = ("-", "--", "-.", ":")
 _STYLE = {
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.alpha": 0.3,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -52,12 +53,22 @@ def band(axis: Any, x: NDArray[Any], mean: NDArray[Any], spread: NDArray[Any], l
 
 
 def plain(axis: Any) -> None:
-    """Powers of ten alone on a logarithmic axis, whose other labels would run into each other."""
-    from matplotlib.ticker import NullFormatter
+    """Labels of a logarithmic axis that do not run into each other: powers of ten, or 1, 2, 5 where those are few.
 
-    for one, scale in ((axis.xaxis, axis.get_xscale()), (axis.yaxis, axis.get_yscale())):
-        if scale == "log":
-            one.set_minor_formatter(NullFormatter())
+    Asked for last: it looks at the limits.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for one, scale, limits in (
+        (axis.xaxis, axis.get_xscale(), axis.get_xlim()),
+        (axis.yaxis, axis.get_yscale(), axis.get_ylim()),
+    ):
+        if scale != "log":
+            continue
+        one.set_minor_formatter(NullFormatter())
+        if max(limits) / min(limits) < 100:
+            one.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
 
 
 def save(drawing: Any, stem: Path) -> list[Path]:

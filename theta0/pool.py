@@ -164,12 +164,24 @@ class PoolScores:
         )
 
 
+STAND_IN = {"imagenet16": "tiny16"}
+"""Scores come with theta0 of these images in place of those, which are not free to get."""
+
+
+def _shipped(space: str, data: str) -> Path:
+    return Path(__file__).parent / "scores" / f"{space}-{STAND_IN.get(data, data)}.npz"
+
+
+def is_shipped(space: str, data: str) -> bool:
+    """Whether scores of this space on this data come with theta0."""
+    return _shipped(space, data).is_file()
+
+
 def shipped(space: str, data: str) -> PoolScores:
     """The scores of a whole space that come with theta0: made by ``theta0 score``, see the table's facts."""
-    folder = Path(__file__).parent / "scores"
-    path = folder / f"{space}-{data}.npz"
+    path = _shipped(space, data)
     if not path.is_file():
-        known = [file.stem for file in folder.glob("*.npz")]
+        known = [file.stem for file in path.parent.glob("*.npz")]
         raise Theta0Error(f"no scores of {space} on {data} come with theta0; {nearest(path.stem, known)}")
     return PoolScores.load(path)
 

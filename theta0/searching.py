@@ -14,7 +14,7 @@ import inspect
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,6 +62,10 @@ class Result:
     trials: list[Trial]
     own_seconds: float
     """What the searcher itself took."""
+    choices: list[Any] = field(default_factory=list)
+    """Before each trial, what the searcher would have chosen by a rule of its own; None where it said nothing."""
+    drawn: bool = True
+    """Whether the searcher drew random numbers; if it did not, every seed gives this search."""
 
     @property
     def seconds(self) -> float:
@@ -121,9 +125,12 @@ def run(
         if not kept.any():
             raise Theta0Error(f"none of the {len(kept):,} architectures of the pool is within the limits; raise them")
         pool = pool if kept.all() else pool.select(kept)
+    generator = np.random.default_rng(seed)
+    before = generator.bit_generator.state
     task = Task(objective, budget, pool, objective.images if images is None else images)
-    search = made(task, np.random.default_rng(seed), **settings)
-    return _Loop(search, objective, budget, list(trials), on_start, on_trial).run()
+    search = made(task, generator, **settings)
+    result = _Loop(search, objective, budget, list(trials), on_start, on_trial).run()
+    return replace(result, drawn=generator.bit_generator.state != before)
 
 
 class _Loop:
@@ -141,8 +148,11 @@ class _Loop:
         self.search, self.objective, self.budget = search, objective, budget
         self.record, self.on_start, self.on_trial = record, on_start, on_trial
         self.trials: list[Trial] = []
+        self.choices: list[Any] = []
         self.own = 0.0
         self.failures = 0
+        self.refused = "the searcher asked for none"
+        """Why an evaluation was not begun."""
 
     def run(self) -> Result:
         answer: list[Outcome] | BudgetSpentError | None = None
@@ -163,27 +173,30 @@ class _Loop:
             try:
                 answer = [self._evaluate(proposal) for proposal in proposals]
             except BudgetSpentError as spent:
-                answer = spent
+                answer, self.refused = spent, str(spent)
 
     def _result(self, chosen: Any, start: float) -> Result:
         self.own += time.perf_counter() - start
         chosen = incumbent(self.trials) if chosen is None else chosen
         if chosen is None:
-            reason = self.trials[-1].note if self.trials else "the budget allows none"
+            reason = self.trials[-1].note if self.trials else self.refused
             raise Theta0Error(f"the search ended without a single evaluation that succeeded: {reason}")
-        return Result(chosen, self.trials, self.own)
+        return Result(chosen, self.trials, self.own, self.choices)
 
     def _evaluate(self, proposal: Proposal) -> Outcome:
         number, spent = len(self.trials), self.trials[-1].spent if self.trials else 0.0
-        architecture, epochs, why = proposal
+        architecture, epochs, why, choice = proposal
         if epochs not in self.objective.epochs:
             known_epochs = ", ".join(map(str, self.objective.epochs))
             raise Theta0Error(f"the searcher asks for trainings of {epochs} epochs; there are those of {known_epochs}")
         if self.budget.evaluations is not None and number >= self.budget.evaluations:
             raise BudgetSpentError(f"{number} evaluations are spent")
         most = math.inf if self.budget.seconds is None else self.budget.seconds
-        if spent >= most or spent + (self.objective.cost(architecture, epochs) or 0) > most:
-            raise BudgetSpentError(f"{spent:.0f} of {most} seconds are spent")
+        cost = self.objective.cost(architecture, epochs) or 0
+        if spent >= most or spent + cost > most:
+            raise BudgetSpentError(
+                f"{spent:.0f} of {most:g} seconds are spent, and a training of {epochs} epochs takes {cost:.0f}"
+            )
         if number < len(self.record):
             known = self.record[number]
             if (known.architecture, known.epochs) != (architecture, epochs):
@@ -192,6 +205,7 @@ class _Loop:
                     f"for {architecture}, {epochs}; the record is of another search, seed or version"
                 )
             self.trials.append(known)
+            self.choices.append(choice)
             return known.outcome
         if self.on_start is not None:
             self.on_start(number, architecture, epochs)
@@ -205,6 +219,7 @@ class _Loop:
         total = spent + outcome.seconds
         trial = Trial(number, architecture, epochs, outcome.value, outcome.seconds, total, outcome.note, dict(why))
         self.trials.append(trial)
+        self.choices.append(choice)
         if self.on_trial is not None:
             self.on_trial(trial)
         if self.failures >= _FAILURES:

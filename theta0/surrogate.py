@@ -48,8 +48,19 @@ def _quiet() -> Iterator[None]:
 class Surrogate:
     """A Matern-5/2 Gaussian process with a length scale for each dimension, fitted by marginal likelihood."""
 
-    def __init__(self, x: Floats, y: Floats, *, noise: float | None = None, start: Surrogate | None = None) -> None:
-        """``noise`` is the variance of the values, fitted if it is not given; the fit begins at that of ``start``."""
+    def __init__(
+        self,
+        x: Floats,
+        y: Floats,
+        *,
+        noise: float | None = None,
+        start: Surrogate | None = None,
+        fit: bool = True,
+    ) -> None:
+        """``noise`` is the variance of the values, fitted if it is not given; the fit begins at that of ``start``.
+
+        Without ``fit`` the hyper-parameters of ``start`` are kept: new points cost a factorization and nothing else.
+        """
         botorch, gpytorch = _botorch()
         if len(x) != len(y) or not len(x) or not (np.isfinite(x).all() and np.isfinite(y).all()):
             raise Theta0Error(
@@ -74,7 +85,7 @@ class Surrogate:
             if start is not None:
                 self.model.load_state_dict(dict(start.model.named_parameters()), strict=False)
             likelihood = gpytorch.mlls.ExactMarginalLogLikelihood(self.model.likelihood, self.model)
-            if float(np.ptp(y)) > 0:
+            if fit and float(np.ptp(y)) > 0:
                 botorch.fit.fit_gpytorch_mll(likelihood)
 
     def posterior(self, x: Floats) -> tuple[Floats, Floats]:

@@ -18,11 +18,11 @@ def bench(
     seeds: Annotated[int, "searches of each"] = 10,
     data: Annotated[str, "the data set of the table to search on"] = "cifar10",
     epochs: Annotated[str | None, "training budgets that may be used, such as 12 (default: the shortest)"] = None,
-    evaluations: Annotated[int | None, "at most so many trainings"] = None,
-    seconds: Annotated[
-        float | None, "at most so many simulated seconds (default: 3000, if nothing else is said)"
+    evaluations: Annotated[int | None, "at most so many trainings (default: 20, if --seconds are not said)"] = None,
+    seconds: Annotated[float | None, "at most so many simulated seconds"] = None,
+    scores: Annotated[
+        str | None, "a score file, or none (default: those of the space and data set that come with theta0)"
     ] = None,
-    scores: Annotated[str | None, "a score file, or none (default: those that come with theta0)"] = None,
     images: Annotated[str | None, "images for searchers that look at some or train a supernet: a name or path"] = None,
     device: Annotated[str, "where supernets run: cpu, cuda, or auto"] = "auto",
     limits: Annotated[str | None, "such as parameters=1e6,edgegpu_latency=5"] = None,
@@ -36,7 +36,7 @@ def bench(
     from theta0.commands.options import resolved
     from theta0.data import load
     from theta0.places import check_folder
-    from theta0.pool import PoolScores, shipped
+    from theta0.pool import PoolScores, is_shipped, shipped
     from theta0.searchers import Budget
     from theta0.searching import settings_of
     from theta0.space import get_space
@@ -68,13 +68,19 @@ def bench(
         budgets = [int(part) for part in epochs.split(",")]
     else:
         raise Theta0Error(f"--epochs are numbers with commas between, not {epochs!r}")
-    read = None if scores in (None, "none") else PoolScores.load(scores)
-    pool = shipped(space, "cifar10") if scores is None else read
+    if scores is None and is_shipped(space, data):
+        pool = shipped(space, data)
+    elif scores is None:
+        pool = None
+        lacking = f"no scores of {space} on {data} come with theta0"
+        print(f"{lacking}: searchers that choose from a scored pool need --scores FILE", file=sys.stderr)
+    else:
+        pool = None if scores == "none" else PoolScores.load(scores)
     result = comparison.bench(
         found,
         data,
         names,
-        Budget(evaluations, 3000.0 if seconds is None and evaluations is None else seconds),
+        Budget(20 if seconds is None and evaluations is None else evaluations, seconds),
         seeds=seeds,
         epochs=budgets,
         scores=pool,

@@ -43,6 +43,8 @@ class Proposal(NamedTuple):
     epochs: int
     why: Mapping[str, float] = MappingProxyType({})
     """Numbers that led to it, by name: they are kept with the trial."""
+    choice: Any = None
+    """What the searcher would choose were this the end, unless that is the best validation accuracy."""
 
 
 class BudgetSpentError(Theta0Error):

@@ -53,18 +53,21 @@ def hnas(
         raw = np.array(found)
         return np.asarray(raw + gain * model.spread(places, raw) * size[places])
 
+    def chosen() -> Any:
+        return pool.architectures[places[int(np.argmax(values()))]] if places else None
+
     try:
         while open_.any():
             worth = model.improvement(places, values()) if places else prior
             place = int(np.argmax(np.where(open_, worth, -np.inf)))
             open_[place] = False
-            (outcome,) = yield [task.proposal(pool.architectures[place], budget)]
+            (outcome,) = yield [task.proposal(pool.architectures[place], budget)._replace(choice=chosen())]
             if not outcome.failed:
                 places.append(place)
                 found.append(outcome.value)
     except BudgetSpentError:
         pass
-    return pool.architectures[places[int(np.argmax(values()))]] if places else None
+    return chosen()
 
 
 @lru_cache(maxsize=4)  # searches of one pool with many seeds

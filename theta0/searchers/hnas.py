@@ -26,6 +26,9 @@ OFFICIAL: dict[str, Any] = {
     "signed": True,
 }
 
+_FEW, _OFTEN = 20, 5
+"""The Gaussian process is fitted in each step up to so many evaluations, and in every fifth one after them."""
+
 
 @searchers.register("hnas-paper")
 def hnas_paper(
@@ -72,7 +75,9 @@ def hnas_paper(
             point = np.array([0.5, starts[len(points)]])
         else:
             kept = [i for i, value in enumerate(values) if np.isfinite(value)]
-            model = Surrogate(np.array(points)[kept], np.array(values)[kept], start=model) if kept else None
+            # With many points one more hardly moves the hyper-parameters, and the fit is most of what a step takes.
+            fit = model is None or len(kept) <= _FEW or len(kept) % _OFTEN == 0
+            model = Surrogate(np.array(points)[kept], np.array(values)[kept], start=model, fit=fit) if kept else None
             point = model.propose(generator, acquisition) if model else generator.random(2)
         mu, t = float(10 ** (lowest + point[0] * (highest - lowest))), float(point[1])
         objective = terms.value(mu, t)

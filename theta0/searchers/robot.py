@@ -9,6 +9,9 @@ from theta0.errors import Theta0Error
 from theta0.searchers import Search, Task, searchers
 from theta0.surrogate import Acquisition, Surrogate
 
+_REPEATS = 20
+"""So many proposals in a row whose architecture is known already, and the exploration ends."""
+
 
 @searchers.register("robot")
 def robot(
@@ -43,17 +46,20 @@ def robot(
     values_seen: list[float] = []
     best: tuple[float, Floats] | None = None
     model: Surrogate | None = None
-    spent, count, tries = 0.0, 0, 0
+    spent, count, repeats = 0.0, 0, 0
     while (task.budget.evaluations is None or count < explore * task.budget.evaluations) and (
         task.budget.seconds is None or spent < explore * task.budget.seconds
     ):
         if len(points) < probes:
             point = generator.random(len(scores))
         else:
-            model = Surrogate(np.array(points), np.array(values_seen), start=model)
+            # An architecture that was seen before adds a point but nothing measured: no reason to fit again.
+            fit = not repeats or model is None
+            model = Surrogate(np.array(points), np.array(values_seen), start=model, fit=fit)
             point = model.propose(generator, acquisition)
         place = int(np.argmax(stretched @ (2 * point - 1)))
-        if place not in known:
+        repeats = repeats + 1 if place in known else 0
+        if not repeats:
             (outcome,) = yield [task.proposal(pool.architectures[place], budget)]
             known[place] = outcome.ranked
             spent += outcome.seconds
@@ -63,8 +69,7 @@ def robot(
             values_seen.append(known[place])
             if best is None or known[place] > best[0]:
                 best = (known[place], point)
-        tries += 1
-        if tries > 20 * (len(known) + 1):  # the weights find nothing new
+        if repeats >= _REPEATS:  # the weights find nothing new
             break
     point = generator.random(len(scores)) if best is None else best[1]
     for place in np.argsort(-(stretched @ (2 * point - 1)), kind="stable"):
