@@ -17,6 +17,7 @@ def test_the_parts_are_known() -> None:
     assert set(known()["eigen"]) == {
         "table 2",
         "table 2b",
+        "table 2c",
         "table 5.2",
         "table F.5",
         "table F.6",
@@ -77,3 +78,12 @@ def test_tables_from_the_real_ones(shared: Path) -> None:
     assert 0.3 < bound["eigen_bound and test accuracy, Spearman"] < 0.7
     assert reproduce("eigen", "table F.5", given).rows
     assert len(reproduce("eigen", "table F.6", given).rows) == 9
+
+
+def test_rows_of_nasi(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eigen, "_NASI", {"NASI": (1, (93.08, 69.51, 40.87))})
+    given = Given(nasbench201=str(shared / "nb201.parquet"), images="digits", seeds=1)
+    *accuracies, seconds = reproduce("eigen", "table 2c", given).rows
+    assert [row.label for row in accuracies] == ["NASI, C10", "NASI, C100", "NASI, IN-16"]
+    assert all(0 < row.ours < row.paper + 5 for row in accuracies if row.paper)
+    assert seconds.ours > 0

@@ -7,6 +7,7 @@ tables and scores; images of ImageNet16-120 are not free to get, see theta0.pape
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from theta0.activation_search import search
 from theta0.bench import Bench, bench
 from theta0.candidates import Candidates
+from theta0.data.dataset import ImageDataset
 from theta0.errors import Theta0Error
 from theta0.papers import Given, Report, Row, reproduces
 from theta0.papers.bounds import kendall, spearman
@@ -42,8 +44,8 @@ _TABLE_2: dict[str, tuple[str, dict[str, Any], tuple[float | None, ...]]] = {
     "NASWOT": ("naswot", {}, (92.96, 70.03, 44.43)),
 }
 """What is run, its settings, and the paper's accuracies."""
-_ELSEWHERE = {"NASI (T)": (93.08, 69.51, 40.87), "NASI (4T)": (93.55, 71.20, 44.84)}
-"""The paper's rows of searchers that are not run here."""
+_NASI = {"NASI (T)": (100, (93.08, 69.51, 40.87)), "NASI (4T)": (400, (93.55, 71.20, 44.84))}
+"""Sampled gradients and the paper's numbers."""
 
 
 def _found(given: Given, dataset: str, pool: Candidates, name: str, settings: dict[str, Any]) -> Bench:
@@ -67,8 +69,7 @@ def table_2(given: Given) -> Report:
         f"Mean ± deviation of {given.seeds} searches among {SAMPLE} random cells, by validation accuracy after the "
         f"longest training; scores by theta0, of Tiny-ImageNet for ImageNet16-120. Over the whole space there is one "
         f"search: the best by the bound are poor cells, so a larger pool makes the result worse.",
-        "TE-NAS is table 2b. Not run here: "
-        + "; ".join(f"{name} (paper {', '.join(map(str, n))})" for name, n in _ELSEWHERE.items()),
+        "TE-NAS is table 2b, NASI table 2c.",
     ]
     return Report("Eigen-NAS, Table 2: test accuracy on NAS-Bench-201", rows, notes)
 
@@ -76,18 +77,39 @@ def table_2(given: Given) -> Report:
 @reproduces("eigen", "table 2b", "the row of TE-NAS, which scores supernets itself and takes long")
 def table_2b(given: Given) -> Report:
     """One search for each seed, on random images, read on all data sets."""
+    rows = _supernet(given, "TE-NAS", "tenas", (93.90, 71.24, 42.38), None, {})
+    return Report("Eigen-NAS, Table 2: TE-NAS", rows, [f"{given.seeds} searches with theta0's defaults."])
+
+
+@reproduces("eigen", "table 2c", "the rows of NASI, which scores a supernet itself and takes long")
+def table_2c(given: Given) -> Report:
+    """One search for each seed, on --images, read on all data sets."""
+    images, rows = given.data.train, []
+    for label, (steps, numbers) in _NASI.items():
+        rows += _supernet(given, label, "nasi", numbers, images, {"steps": steps})
+    note = f"{given.seeds} searches each on {given.images}, in the supernet of the benchmark's size."
+    return Report("Eigen-NAS, Table 2: NASI", rows, [note])
+
+
+def _supernet(
+    given: Given,
+    label: str,
+    searcher: str,
+    numbers: Sequence[float],
+    images: ImageDataset | None,
+    settings: dict[str, Any],
+) -> list[Row]:
     found = bench(
-        given.table201, "cifar10", ["tenas"], Budget(evaluations=1), seeds=given.seeds,
-        epochs=[given.table201.epochs("cifar10")[-1]], processes=given.processes, progress=given.progress,
+        given.table201, "cifar10", [searcher], Budget(evaluations=1), seeds=given.seeds, images=images,
+        epochs=[given.table201.epochs("cifar10")[-1]], settings={searcher: settings}, processes=given.processes,
+        progress=given.progress,
     )  # fmt: skip
     rows = []
-    for (short, (dataset, _)), number in zip(DATASETS.items(), (93.90, 71.24, 42.38), strict=True):
-        values = found.accuracies("tenas", dataset)
-        rows.append(Row(f"TE-NAS, {short}", number, float(values.mean()), float(values.std())))
-    rows.append(
-        Row("TE-NAS, seconds of a search", None, float(np.mean([one.own_seconds for one in found.of("tenas")])))
-    )
-    return Report("Eigen-NAS, Table 2: TE-NAS", rows, [f"{given.seeds} searches with theta0's defaults."])
+    for (short, (dataset, _)), number in zip(DATASETS.items(), numbers, strict=True):
+        values = found.accuracies(searcher, dataset)
+        rows.append(Row(f"{label}, {short}", number, float(values.mean()), float(values.std())))
+    seconds = float(np.mean([one.own_seconds for one in found.of(searcher)]))
+    return [*rows, Row(f"{label}, seconds of a search", None, seconds)]
 
 
 @reproduces("eigen", "table F.5", "Eigen-NAS on NAS-Bench-101")
