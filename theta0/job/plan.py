@@ -6,6 +6,7 @@ where the time, or the limits, would not suffice for the paper's size.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -21,8 +22,11 @@ from theta0.job.sizes import Change, sizes
 from theta0.recipe import Recipe
 from theta0.threads import threads
 
-POOL, TRIALS, LAST = 0.25, 0.3, 0.35
-"""Shares of the time for scores, for trials, and for the final trainings; the rest is for what is not foreseen."""
+POOL, TRIALS, LAST = 0.12, 0.25, 0.5
+"""Shares of the time for scores, for trials, and for the final trainings; the rest is for what is not foreseen.
+
+Half of it for the end: a short training costs more accuracy than a better search brings back.
+"""
 _OVERRUN = 1.5
 """How much longer than planned all trials together may take."""
 _EPOCHS = 12
@@ -32,6 +36,8 @@ _LEAST = 3
 _LONGEST = 200
 _WORTH, _VIEWED = 8, 10_000
 """Epochs that the final training should have, over so many images at most; else networks are made smaller."""
+_RANDOM = ((600.0, 2), (1800.0, 3), (math.inf, 5))
+"""Below so many seconds so many random architectures: each takes as long as the chosen one."""
 _MEASURED = 4
 """Architectures by which the machine is measured."""
 _SMALL = 10e6
@@ -84,7 +90,7 @@ def plan(asked: Asked, parts: Parts, recipe: Recipe) -> Plan:
             shrink=shrink,
             threads=1 if _flops(asked, parts, shrink) < _SMALL else torch.get_num_threads(),
         )
-    random = asked.random if asked.random is not None else 3 if seconds < 1200 else 5
+    random = asked.random if asked.random is not None else next(count for most, count in _RANDOM if seconds < most)
     views = _WORTH * min(images, _VIEWED) * (1 + random)
     shrink, count, found = _fitting(asked, parts, recipe, LAST * seconds / views)
     trials = most or int(min(40, max(6, 4 + seconds / 20)))

@@ -177,7 +177,7 @@ def table_4(given: Given) -> Report:
         f"Ours: mean ± deviation of {given.seeds} searches of 12-epoch trainings on CIFAR-10, all data sets read for "
         "the cell chosen there. HNAS: official protocol (20 evaluations, its pool growth, scales and absolute value), "
         "the pool's scores fixed. Cost: simulated seconds of training; scoring is not in it, as in the official code.",
-        "Not here: ENAS, DARTS, GDAS and NASI (supernets), TE-NAS (theta0's searcher `tenas` scores supernets itself).",
+        "Not here: those that take supernets, ENAS, DARTS, GDAS, NASI and TE-NAS; see `reproduce nasi --table 4`.",
     ]
     return Report("HNAS, Table 4: searchers on NAS-Bench-201", rows, notes)
 
