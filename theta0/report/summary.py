@@ -112,14 +112,14 @@ def _beside(material: Material) -> Html:
     if gain is None:
         told = material.state == "finished"
         said = "Random architectures were not trained, so there is no gain to tell." if told else "Not measured yet."
-        return el("div", el("h2", "Against random search", cls="small"), el("p", said, cls="note"), cls="against")
+        return el("div", el("h2", "Against random architectures", cls="small"), el("p", said, cls="note"), cls="against")
     spread = "" if math.isnan(gain.deviation) else f" ± {gain.deviation:.2f}"
     count = plural(len(gain.random), "random architecture")
     said = f"{count}, {gain.measure}: mean {gain.mean:.2f}{spread}\u00a0%{' (deviation)' if spread else ''}."
     headline = f"{signed(gain.gain, 1)} points" if not math.isnan(gain.gain) else "Gain not told"
     return el(
         "div",
-        el("h2", "Against random search", cls="small"),
+        el("h2", "Against random architectures", cls="small"),
         el("p", headline, cls="medium"),
         _strip(material, gain),
         el("p", said, " ", gain.words(), cls="note"),
