@@ -11,6 +11,7 @@ from theta0.report.html import Child, Html, el
 from theta0.report.material import Material, accuracies
 from theta0.report.numbers import amount, duration, mean_deviation, number, percent, plural, short, signed, wilson
 
+_AGAINST = "Against random architectures"
 STATES = {
     "running": "Running",
     "finished": "Finished",
@@ -112,14 +113,14 @@ def _beside(material: Material) -> Html:
     if gain is None:
         told = material.state == "finished"
         said = "Random architectures were not trained, so there is no gain to tell." if told else "Not measured yet."
-        return el("div", el("h2", "Against random architectures", cls="small"), el("p", said, cls="note"), cls="against")
+        return el("div", el("h2", _AGAINST, cls="small"), el("p", said, cls="note"), cls="against")
     spread = "" if math.isnan(gain.deviation) else f" ± {gain.deviation:.2f}"
     count = plural(len(gain.random), "random architecture")
     said = f"{count}, {gain.measure}: mean {gain.mean:.2f}{spread}\u00a0%{' (deviation)' if spread else ''}."
     headline = f"{signed(gain.gain, 1)} points" if not math.isnan(gain.gain) else "Gain not told"
     return el(
         "div",
-        el("h2", "Against random architectures", cls="small"),
+        el("h2", _AGAINST, cls="small"),
         el("p", headline, cls="medium"),
         _strip(material, gain),
         el("p", said, " ", gain.words(), cls="note"),
