@@ -103,6 +103,14 @@ def test_images_of_several_sizes_can_be_scaled(capsys: Output, tmp_path: Path) -
     assert code == 0, err
 
 
+def test_large_images_can_be_scaled_too(capsys: Output, tmp_path: Path) -> None:
+    photos = folder(tmp_path / "photos", sides=(96,), count=10)
+    root = str(tmp_path / "runs")
+    err = run(capsys, "search", "--data", str(photos), "--root", root, *SMALL)[2]
+    assert "images have 96 pixels a side; with --size 64 networks are 2.2 times as fast" in err
+    assert "a side" not in run(capsys, "search", "--data", str(photos), "--size", "64", "--root", root, *SMALL)[2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -34,6 +34,8 @@ from theta0.train import Record, Result, train
 from theta0.training_objective import TrainingObjective
 
 MODEL, CHECKPOINT = "model.ckpt", "final.ckpt"
+_LARGE = 64
+"""Pixels a side; the spaces' networks are made for 32."""
 _CHUNKS = (8, 512)
 """Networks that are scored between two visits to the disk, at least and at most."""
 _VISIT = 3.0
@@ -62,6 +64,12 @@ class Work:
             f"{len(asked.classes)} classes; {asked.space}, {asked.searcher}, seed {asked.seed}, {asked.device}"
         )
         self.told(f"the run is {self.run.path}; `theta0 watch {self.run.name}` shows it in a browser")
+        pixels = min(parts.train.shape[1:])
+        if pixels > _LARGE:
+            times = (pixels / _LARGE) ** 2
+            self.told(
+                f"images have {pixels} pixels a side; with --size {_LARGE} networks are {times:.1f} times as fast"
+            )
         planned = self.plan
         self.told(_words(planned))
         with threads(planned.threads):
