@@ -39,9 +39,10 @@ class Processes:
         """Gives all processes the values that process 0 has in ``tensors``."""
         if self.count > 1:
             for tensor in tensors:
-                joint = tensor.contiguous()
+                held = tensor.detach()  # the same memory, without a parameter's gradient
+                joint = held.contiguous()
                 distributed.broadcast(joint, src=0)
-                tensor.copy_(joint)
+                held.copy_(joint)
 
 
 def current() -> Processes:
