@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import subprocess
 import sys
@@ -75,6 +76,7 @@ def open_folder() -> Iterator[Path]:
 def without_rights(*paths: Path) -> Iterator[None]:
     """Takes the right to write to ``paths`` away; root, who needs no rights, becomes somebody else."""
     if os.geteuid() == 0:
+        codecs.lookup("cp437")  # of zip files; somebody else may not read Python's library, and a failure is remembered
         os.seteuid(65534)
         try:
             yield

@@ -12,12 +12,3 @@ Shape = Annotated[str | None, "images as channels x height x width, such as 3x32
 Classes = Annotated[int | None, "number of classes"]
 RunsRoot = Annotated[Path | None, "the folder of runs (default: THETA0_RUNS or ./runs)"]
 RunName = Annotated[str, "a run: its name, the path of its folder, or latest"]
-
-
-def resolved(device: str) -> str:
-    """A device by name; ``auto`` is the GPU, where there is one."""
-    if device != "auto":
-        return device
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"

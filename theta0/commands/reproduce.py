@@ -25,7 +25,7 @@ def reproduce(
 ) -> None:
     """Make a paper's tables and figures anew: its numbers, ours, and the difference."""
     from theta0 import figure as figures
-    from theta0.commands.options import resolved
+    from theta0.device import resolved
     from theta0.papers import Given, check, known
     from theta0.papers import reproduce as make
     from theta0.places import check_folder

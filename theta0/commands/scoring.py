@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from theta0.commands.options import SkeletonName, resolved
+from theta0.commands.options import SkeletonName
 from theta0.errors import Theta0Error, nearest
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def score(
     import torch
 
     from theta0.data import load
+    from theta0.device import resolved
     from theta0.memory import keep_blocks
     from theta0.pool import check_file, score_pool
     from theta0.registry import imported

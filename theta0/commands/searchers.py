@@ -33,8 +33,8 @@ def bench(
     """Compare searchers on a tabular benchmark over many seeds."""
     from theta0 import bench as comparison
     from theta0 import figure, tables
-    from theta0.commands.options import resolved
     from theta0.data import load
+    from theta0.device import resolved
     from theta0.places import check_folder
     from theta0.pool import PoolScores, is_shipped, shipped
     from theta0.searchers import Budget

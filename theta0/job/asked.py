@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-import torch
-
+from theta0.device import resolved
 from theta0.errors import DataError, Theta0Error, nearest
 from theta0.job.parts import Parts
 from theta0.recipe import Precision, get_recipe
@@ -101,8 +100,8 @@ class Asked:
             seed=seed,
             budget=asdict(Budget(evaluations, seconds)),
             limits={name: float(limit) for name, limit in limits.items() if limit is not None},
-            device=_device(device),
-            precision=_precision(precision, _device(device)),
+            device=resolved(device),
+            precision=_precision(precision, resolved(device)),
             recipe=recipe,
             classes=list(parts.train.classes),
             options=dict(options),
@@ -155,18 +154,6 @@ def _anywhere(space: str) -> str:
     get_space(space)
     file, colon, name = space.rpartition(":")
     return f"{Path(file).absolute()}:{name}" if colon and file.endswith(".py") else space
-
-
-def _device(name: str) -> str:
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        kind = torch.device(name).type
-    except RuntimeError as error:
-        raise Theta0Error(f"there is no device {name!r}; take cpu, cuda or auto") from error
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise Theta0Error(f"the device {name!r} is not there: torch finds no GPU; take --device cpu")
-    return name
 
 
 def _precision(name: str, device: str) -> Precision:
